@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,7 @@ from oomdoc.evidence.store import Store
 from oomdoc.ingest.forms.cells import unit_of, value_of
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.judge.rules import read_rule
+from oomdoc.units import parse_size
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -351,10 +353,11 @@ def test_the_tutorial_quantity_is_read_by_its_samples() -> None:
     space: dict[str, Any] = {"__name__": "page"}
     exec(compile(block.text, "page", "exec"), space)
     quantity = space["quantity"]
-    for name, cell, value in quantity.samples:
+    (proof,) = [block for block in blocks("docs/adding-an-ingestor.md", "toml") if quantity.id in block.text]
+    for name, cell, size in tomllib.loads(proof.text)[quantity.id]["samples"]:
         words, unit, _ = taken_apart(name)
         assert " ".join(words) in [" ".join(taken_apart(each.strip())[0]) for each in quantity.strong.split(",")]
-        assert value_of(quantity, cell, unit_of(quantity, unit, [cell])) == value
+        assert value_of(quantity, cell, unit_of(quantity, unit, [cell])) == parse_size(size)
 
 
 @pytest.mark.parametrize("name", ["docs/adding-an-ingestor.md", "docs/adding-a-report.md"])

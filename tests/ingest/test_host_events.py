@@ -98,17 +98,3 @@ def test_possible_swap_space_is_a_fact_and_a_refusal_is_an_event() -> None:
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     kinds(data.decode("utf-8", "replace"))
-
-
-def test_an_xid_is_told_with_its_meaning() -> None:
-    from oomdoc.ingest.xid import XIDS, meaning
-
-    pattern = next(pattern for pattern in host_events.PATTERNS if pattern.name == "xid")
-    (row,) = pattern.rows(
-        "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-    )
-    assert row["meaning"] == "the device fell off the bus: hardware, power or heat"
-    (row,) = pattern.rows("NVRM: Xid (PCI:0000:65:00): 777, pid=1, name=x, something new")
-    assert row["meaning"] is None
-    assert meaning(None) is None
-    assert not any("out of memory" in text for text in XIDS.values())

@@ -127,7 +127,7 @@ def test_a_described_pod(size: int) -> None:
     row = tables["container"][1]
     assert (row["pod"], row["state"], row["reason"]) == ("engine-0", "Waiting", "CrashLoopBackOff")
     assert (row["last_reason"], row["exit_code"], row["restarts"], row["ran_s"]) == ("OOMKilled", 137, 7, 90.0)
-    assert (row["memory_limit_bytes"], row["mig_profile"], row["shm_bytes"]) == (24 << 30, "1g.10gb", 1 << 30)
+    assert (row["memory_limit_bytes"], row["mig_profile"]) == (24 << 30, "1g.10gb")
     assert row["liveness"].startswith("http-get") and row["gpus"] is None
     assert flags(tables) == {
         "version": "0.9.2",
@@ -225,7 +225,7 @@ def test_objects_as_json(indent: int | None) -> None:
     assert is_kubernetes(text)
     tables = read(text)
     (row,) = tables["container"]
-    assert (row["pod"], row["gpus"], row["ran_s"], row["shm_bytes"]) == ("p", 2, 18.0, 512 << 20)
+    assert (row["pod"], row["gpus"], row["ran_s"]) == ("p", 2, 18.0)
     assert row["startup"] == "http-get http://:8000/health delay=0s timeout=1s period=10s #success=1 #failure=6"
     (event,) = tables["cluster_event"]
     assert (event["object"], event["count"], event["t"]) == ("pod/p", 4, 1795060801.0)
@@ -278,9 +278,7 @@ def test_docker_inspect() -> None:
     assert is_kubernetes(text)
     tables = read(text)
     (row,) = tables["container"]
-    assert (row["last_reason"], row["restarts"], row["memory_limit_bytes"], row["shm_bytes"]) == (
-        "OOMKilled", 2, 1 << 34, 64 << 20,
-    )  # fmt: skip
+    assert (row["last_reason"], row["restarts"], row["memory_limit_bytes"]) == ("OOMKilled", 2, 1 << 34)
     assert row["name"] == "e"  # as `docker ps` and exporters call it
     assert flags(tables) == {"version": "0.9.1", "VLLM_X": "1", "model": "org/m"}
 

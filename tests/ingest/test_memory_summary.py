@@ -74,25 +74,15 @@ def test_a_full_table() -> None:
     tables = read("\n".join(table(device=2, ooms=1, retries=21)))
     rows = tables["allocator_stat"]
     assert "problem" not in tables
-    assert len(rows) == 2 + 9 * 3 + 2
+    assert len(rows) == 2 + 9 + 2
     assert {(row["device"], row["summary"]) for row in rows} == {(2, 1)}
-    at = {(row["metric"], row["pool"]): row for row in rows}
-    assert at["num_ooms", "all"]["current"] == 1
-    assert at["num_alloc_retries", "all"] == {
-        "line": 4, "device": 2, "summary": 1, "metric": "num_alloc_retries", "pool": "all", "current": 21, "peak": None,
-        "allocated": None, "freed": None,
+    at = {row["metric"]: row for row in rows}
+    assert at["num_ooms"]["current"] == 1
+    assert at["num_alloc_retries"] == {
+        "line": 4, "device": 2, "summary": 1, "metric": "num_alloc_retries", "current": 21,
     }  # fmt: skip
-    assert at["allocated_bytes", "all"]["line"] == 8
-    assert [at["reserved_bytes", "large_pool"][name] for name in ("current", "peak", "allocated", "freed")] == [
-        43 * MIB, 53 * MIB, 90 * MIB, 30 * MIB,
-    ]  # fmt: skip
-    assert [at["segment", "small_pool"][name] for name in ("current", "peak", "allocated", "freed")] == [
-        1200,
-        1300,
-        1_234_000,
-        2_000_000,
-    ]
-    assert {metric for metric, _ in at} == {
+    assert at["allocated_bytes"]["line"] == 8
+    assert set(at) == {
         "num_ooms", "num_alloc_retries", "allocated_bytes", "active_bytes", "requested_bytes", "reserved_bytes", "inactive_split_bytes",
         "allocation", "active", "segment", "inactive_split", "oversize_allocations", "oversize_segments",
     }  # fmt: skip
@@ -102,7 +92,6 @@ def test_a_brief_table_of_an_old_torch() -> None:
     sizes = tuple(name for name in SIZES if name != "Requested memory")
     rows = read("\n".join(table(brief=True, unit="MB", sizes=sizes)))["allocator_stat"]
     assert len(rows) == 2 + 8 + 2
-    assert {row["pool"] for row in rows} == {"all"}
     assert next(row for row in rows if row["metric"] == "allocated_bytes")["current"] == 40 * MIB
 
 
@@ -112,7 +101,7 @@ def test_a_brief_table_of_an_old_torch() -> None:
 )
 def test_all_units_are_binary(unit: str, factor: int) -> None:
     row = read("\n".join(table(unit=unit)))["allocator_stat"][2]
-    assert (row["metric"], row["current"], row["peak"]) == ("allocated_bytes", 40 * factor, 50 * factor)
+    assert (row["metric"], row["current"]) == ("allocated_bytes", 40 * factor)
 
 
 def test_many_tables_between_other_text() -> None:
@@ -125,7 +114,7 @@ def test_many_tables_between_other_text() -> None:
 
 def test_a_table_in_an_envelope() -> None:
     text = "\n".join(f"2026-11-20T20:04:51.123456789Z stdout F {line}" for line in table(1))
-    assert len(read(text)["allocator_stat"]) == 31
+    assert len(read(text)["allocator_stat"]) == 13
     assert is_summary(text)
 
 
@@ -143,7 +132,7 @@ def test_unknown_rows_are_problems() -> None:
     lines[11] = lines[11].replace(" MiB ", " Mib ")
     lines[15] = lines[15].replace("    42 MiB", "   4.2 MiB")
     lines[19] = size_row("GPU reserved memory", (999999, "PiB"), (1, "MiB"), (1, "MiB"), (1, "MiB"))
-    assert [row["line"] for row in read("\n".join(lines))["problem"]] == [8, 9, 10, 12, 16, 20]
+    assert [row["line"] for row in read("\n".join(lines))["problem"]] == [8, 12, 16, 20]
 
 
 def test_recognised() -> None:
@@ -205,7 +194,7 @@ def test_a_table_inside_a_log_is_read(prefix: str, size: int) -> None:
     ooms = [(row["device"], row["summary"], row["current"]) for row in rows if row["metric"] == "num_ooms"]
     assert ooms == [(1, 1, 2), (0, 2, 3)]
     for row in rows:
-        if row["metric"] == "reserved_bytes" and row["pool"] == "all":
+        if row["metric"] == "reserved_bytes":
             assert "GPU reserved memory" in lines[row["line"] - 1]
     alone = read("\n".join(table(device=1, ooms=2)))["allocator_stat"]
     assert [row["current"] for row in rows if row["summary"] == 1] == [row["current"] for row in alone]
@@ -226,4 +215,4 @@ def test_a_table_cut_by_the_end_of_a_chunk_goes_on_in_the_next(line: int) -> Non
     first, second = b"\n".join(lines[:half]) + b"\n", b"\n".join(lines[half:])
     whole, cut = memory_summary._Tables(), memory_summary._Tables()
     rows = [[row for batch in found for row in zip(*batch.columns.values(), strict=True)] for found in (whole.chunk(text, 1), [*cut.chunk(first, 1), *cut.chunk(second, half + 1)])]  # fmt: skip
-    assert rows[0] == rows[1] and len(rows[0]) > 4 * 20
+    assert rows[0] == rows[1] and len(rows[0]) > 4 * 10

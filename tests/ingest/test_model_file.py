@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import oomdoc
 from oomdoc.ingest import make_head, model_file, recognise
 from oomdoc.intake.scan import chunks
+from oomdoc.ledger import model_config
 
 DENSE = {
     "architectures": ["AcmeForCausalLM"], "model_type": "acme", "hidden_size": 4096, "intermediate_size": 14336,
@@ -41,73 +42,61 @@ def facts(value: Any) -> dict[str, Any]:
     return row
 
 
-def test_a_dense_model() -> None:
+def flags(value: Any) -> dict[str, str]:
+    return {row["flag"]: row["value"] for row in read(value).get("engine_flag", [])}
+
+
+def test_a_config_is_kept_and_its_settings_are_told() -> None:
     assert kind(DENSE) == "model-file"
-    assert facts(DENSE) == {
-        "line": 2, "file": "config", "architecture": "AcmeForCausalLM", "model_type": "acme", "dtype": "bfloat16",
-        "num_hidden_layers": 36, "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
-        "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128_000, "max_position_embeddings": 131_072,
-        "tie_word_embeddings": False, "multimodal": False,
+    row = facts(DENSE)
+    assert (row["line"], row["file"], json.loads(row["config"])) == (2, "config", DENSE)
+    assert flags(DENSE) == {
+        "architecture": "AcmeForCausalLM", "dtype": "bfloat16", "num_hidden_layers": "36", "hidden_size": "4096",
+        "num_attention_heads": "32", "num_key_value_heads": "8", "head_dim": "128", "max_position_embeddings": "131072",
     }  # fmt: skip
-    flags = {row["flag"]: row["value"] for row in read(DENSE)["engine_flag"]}
-    assert flags["architecture"] == "AcmeForCausalLM"
-    assert flags["dtype"] == "bfloat16"
-    assert "quantization" not in flags
-
-
-def test_latent_attention_experts_and_prediction_layers() -> None:
-    row = facts({
-        "architectures": ["AcmeMlaForCausalLM"], "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
-        "v_head_dim": 128, "n_routed_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
-        "num_nextn_predict_layers": 1, "num_hidden_layers": 61,
-    })  # fmt: skip
-    assert (row["kv_lora_rank"], row["num_experts"], row["num_hidden_layers"]) == (512, 256, 61)
-    assert "num_key_value_heads" not in row
-
-
-def test_kinds_of_layers_are_counted() -> None:
-    row = facts({
-        "architectures": ["AcmeHybrid"], "num_hidden_layers": 6,
-        "layer_types": ["full_attention", "sliding_attention", "linear_attention", "linear_attention", "mamba", "unheard_of"],
-    })  # fmt: skip
-    assert (row["full_attention_layers"], row["sliding_layers"], row["recurrent_layers"]) == (1, 1, 3)
+    assert "config" not in facts({**DENSE, "hidden_size": 10**30})
+    assert "config" in facts({**DENSE, "initializer_range": 0.019999999552965164})
+    assert "config" not in facts({**DENSE, "id2label": {str(number): "x" * 90 for number in range(1000)}})
 
 
 def test_a_multimodal_model_tells_of_its_language_model() -> None:
-    row = facts(
-        {"architectures": ["AcmeVL"], "vision_config": {"hidden_size": 1280}, "text_config": DENSE, "hidden_size": 9}
-    )
-    assert (row["architecture"], row["hidden_size"], row["multimodal"], row["model_type"]) == (
-        "AcmeVL",
-        4096,
-        True,
-        "acme",
-    )
+    value = {
+        "architectures": ["AcmeVL"],
+        "vision_config": {"hidden_size": 1280},
+        "text_config": DENSE,
+        "hidden_size": 9,
+    }
+    assert (flags(value)["architecture"], flags(value)["hidden_size"]) == ("AcmeVL", "4096")
+
+
+@pytest.mark.parametrize(
+    ("more", "counted"),
+    [
+        ({}, True),
+        ({"n_routed_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048}, False),
+        ({"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}, False),
+        ({"layer_types": ["full_attention"] * 18 + ["sliding_attention"] * 18}, True),
+        ({"layer_types": ["full_attention"] * 18 + ["linear_attention"] * 18}, False),
+        ({"vision_config": {"hidden_size": 1280}}, False),
+        ({"num_hidden_layers": None}, False),
+    ],
+)
+def test_a_plain_decoder_is_counted_by(more: dict[str, Any], counted: bool) -> None:
+    assert (model_config(facts({**DENSE, **more}).get("config")) is not None) is counted
+    assert model_config(None) is None and model_config("[") is None
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"quant_method": "awq", "bits": 4, "group_size": 128}, ("awq", 4, 128)),
-        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, ("fp8", 8, None)),
-        ({"quant_method": "mxfp4"}, ("mxfp4", 4, None)),
-        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, ("bitsandbytes", 4, None)),
-        ({"quant_method": "unheard-of"}, ("unheard-of", None, None)),
-        (
-            {
-                "quant_method": "compressed-tensors", "kv_cache_scheme": {"type": "float", "num_bits": 8},
-                "config_groups": {"a": {"weights": {"num_bits": 4, "group_size": 32}}, "b": {"weights": {"num_bits": 8}}},
-            },
-            ("compressed-tensors", 8, 32),
-        ),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "awq"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "bitsandbytes"),
+        ({"quant_algo": "FP8"}, "modelopt-fp8"),
+        ({"bits": 4}, None),
     ],
-)  # fmt: skip
-def test_quantisation(config: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    row = facts({**DENSE, "quantization_config": config})
-    assert tuple(row.get(name) for name in ("quant_method", "quant_bits", "quant_group_size")) == expected
-    assert {"flag": "quantization", "value": expected[0], "origin": "file", "line": 2} in read(
-        {**DENSE, "quantization_config": config}
-    )["engine_flag"]
+)
+def test_quantisation(config: dict[str, Any], expected: str | None) -> None:
+    assert flags({**DENSE, "quantization_config": config}).get("quantization") == expected
 
 
 def test_the_other_files() -> None:
@@ -122,10 +111,9 @@ def test_the_other_files() -> None:
         "producer": {"name": "modelopt"},
         "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16},
     }
-    assert facts(modelopt) == {
-        "line": 5, "file": "quantization", "quant_method": "modelopt-nvfp4", "quant_bits": 4, "quant_group_size": 16,
-    }  # fmt: skip
-    assert facts({"bits": 4, "group_size": 128, "desc_act": False})["quant_bits"] == 4
+    assert facts(modelopt) == {"line": 5, "file": "quantization"}
+    assert flags(modelopt) == {"quantization": "modelopt-nvfp4"}
+    assert facts({"bits": 4, "group_size": 128, "desc_act": False})["file"] == "quantization"
     assert facts({"eos_token_id": 2, "max_new_tokens": 2048, "do_sample": True}) == {
         "line": 1, "file": "generation"}  # fmt: skip
     adapter = {"peft_type": "LORA", "r": 64, "base_model_name_or_path": "acme/m-7b"}
@@ -152,10 +140,8 @@ def test_near_miss(value: dict[str, Any]) -> None:
 
 
 def test_wrong_types_are_null() -> None:
-    row = facts(
-        {"architectures": ["A"], "num_hidden_layers": "36", "hidden_size": -1, "head_dim": True, "vocab_size": 1e5}
-    )
-    assert row == {"line": 2, "file": "config", "architecture": "A", "vocab_size": 100_000, "multimodal": False}
+    wrong = {"architectures": ["A"], "num_hidden_layers": "36", "hidden_size": -1, "head_dim": True, "n_positions": 1e5}
+    assert flags(wrong) == {"architecture": "A", "max_position_embeddings": "100000"}
 
 
 def test_a_large_index_is_not_held(tmp_path: Any) -> None:
@@ -166,9 +152,9 @@ def test_a_large_index_is_not_held(tmp_path: Any) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     (tmp_path / "config.json").write_text(json.dumps({**DENSE, "quantization_config": {"quant_method": "fp8"}}))
     with oomdoc.analyze(tmp_path) as analysis:
-        _, rows = analysis.sql("SELECT file, total_bytes, quant_method FROM model_file ORDER BY file")
+        _, rows = analysis.sql("SELECT file, total_bytes, config IS NULL FROM model_file ORDER BY file")
         _, engine = analysis.sql("SELECT quantization, dtype, checkpoint_bytes FROM engine")
-    assert rows == [("config", None, "fp8"), ("weights-index", 5, None)]
+    assert rows == [("config", None, False), ("weights-index", 5, True)]
     assert engine == [("fp8", "bfloat16", 5)]
 
 
@@ -176,7 +162,7 @@ def test_cut_and_broken_files_are_problems() -> None:
     data = json.dumps(DENSE).encode()
     tables = read(data[:200])
     assert tables["problem"][0]["reason"].startswith("a file of a model: ")
-    assert tables["model_file"][0]["architecture"] == "AcmeForCausalLM"
+    assert json.loads(tables["model_file"][0]["config"])["architectures"] == ["AcmeForCausalLM"]
     assert "problem" in read(b'{"architectures": [' + b"[" * 5000)
     assert "problem" in read(b'{"weight_map": ' + b'{"a":' * 200)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -50,9 +51,9 @@ def test_a_whole_draft_is_counted_as_what_it_is() -> None:
 
 @pytest.mark.parametrize(("named", "known"), [("CohereForCausalLM", True), ("OwnForCausalLM", False), (None, False)])
 def test_a_config_whose_class_alone_names_the_family(named: str | None, known: bool) -> None:
-    """A row of `model_file` keeps the class of the model; where no `model_type` is told it says how a layer is built."""
-    row = {"num_hidden_layers": 40, "hidden_size": 8192, "intermediate_size": 24576, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 256000, "dtype": "float16", "architecture": named}  # fmt: skip
-    config = model_config(row)
+    """Where no `model_type` is told the class of the model says how a layer is built."""
+    row = {"num_hidden_layers": 40, "hidden_size": 8192, "intermediate_size": 24576, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 256000, "dtype": "float16", "architectures": [named] if named else None}  # fmt: skip
+    config = model_config(json.dumps(row))
     assert config is not None
     size = weights_bytes(read_config(config))
     assert (size is not None) is known

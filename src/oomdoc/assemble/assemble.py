@@ -347,8 +347,8 @@ def _config_in_bundle(store: Store) -> dict[str, Any] | None:
     """The config.json of the model's folder, where the bundle holds one that can be counted by."""
     if "model_file" not in store.filled:
         return None
-    rows = store.rows_of("SELECT * FROM model_file WHERE file = 'config' ORDER BY source, line LIMIT 1")
-    return model_config(rows[0]) if rows else None
+    rows = store.rows_of("SELECT config FROM model_file WHERE file = 'config' ORDER BY source, line LIMIT 1")
+    return model_config(rows[0]["config"]) if rows else None
 
 
 def _expect(store: Store, engines: Sequence[Engine], start: str | None, config: Mapping[str, Any] | None) -> None:

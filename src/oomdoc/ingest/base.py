@@ -91,10 +91,6 @@ class Head:
         """Those of them that are not blank."""
         return tuple(line for line in self.raw if line.strip())
 
-    def count(self, pattern: re.Pattern[str]) -> int:
-        """How many of the lines match from their beginning."""
-        return sum(1 for line in self.lines if pattern.match(line))
-
 
 class Reading(Protocol):
     """The reading of one source, a chunk at a time. All that it remembers lies in its attributes, so that it can be kept

@@ -61,9 +61,7 @@ def _unhealthy(row: Row, match: re.Match[str]) -> Row:
 
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "container-died",
-        "container-runtime",
-        ("container die ", "container died "),
+        "container-died", "container-runtime", ("container die ", "container died "),
         (rf"\bcontainer died? {_WHICH}\s*$",),
         _exit,
         (
@@ -78,9 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
         table="process_exit",
     ),
     pattern(
-        "container-signalled",
-        "container-runtime",
-        ("container kill ",),
+        "container-signalled", "container-runtime", ("container kill ",),
         (rf"\bcontainer kill (?:\(signal=\w{{1,8}}\) )?{_WHICH}\s*$",),
         _order("stop-asked", "kill"),
         (
@@ -89,20 +85,13 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "container-started",
-        "container-runtime",
-        ("container start ",),
+        "container-started", "container-runtime", ("container start ",),
         (rf"\bcontainer start {_WHICH}\s*$",),
         _order("unit-started", "start"),
-        (
-            "2026-03-11T21:04:40.51+01:00 container start 3f9a1c5d7e0b (image=e:1)",
-            {"text": "container start"},
-        ),
+        ("2026-03-11T21:04:40.51+01:00 container start 3f9a1c5d7e0b (image=e:1)", {"text": "container start"}),
     ),
     pattern(
-        "container-unhealthy",
-        "container-runtime",
-        ("container health_status: unhealthy ",),
+        "container-unhealthy", "container-runtime", ("container health_status: unhealthy ",),
         (rf"\bcontainer health_status: unhealthy {_WHICH}\s*$",),
         Finish("cluster_event", {"reason": "Unhealthy"}, _unhealthy),
         (
@@ -111,5 +100,5 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         table="cluster_event",
     ),
-)
+)  # fmt: skip
 """Ends, signals, starts and failed health checks of containers."""

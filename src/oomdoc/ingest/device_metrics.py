@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oomdoc.ingest.base import Rows
-from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import MIB
 
@@ -157,7 +156,7 @@ class Devices:
             text = f"{XID} of device {gpu} is {code}"
             pod = next((labels[name] for name in ("exported_pod", "pod", "pod_name") if labels.get(name)), None)
             rows.add(
-                "host_event", line, t=t, kind="xid", count=code, text=text, meaning=meaning(code), process=pod,
+                "host_event", line, t=t, kind="xid", count=code, text=text, process=pod,
                 device=labels.get("pci_bus_id"),
             )  # fmt: skip
         self._xids[gpu] = value

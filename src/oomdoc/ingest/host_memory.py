@@ -17,21 +17,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Rows
+from oomdoc.ingest.base import Rows, phrases
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
-ANCHORS = (
-    b"Mem: ",
-    b"MemAvailable:",
-    b"avail Mem",
-    b"kbmemfree",
-    b"swpd",
-    b"mem avail:",
-    b"MB (lfb",
-    b"total kB",
-    b"[rollup]",
+ANCHORS = tuple(
+    anchor.encode()
+    for anchor in phrases("Mem: |MemAvailable:|avail Mem|kbmemfree|swpd|mem avail:|MB (lfb|total kB|[rollup]")
 )
 _CAP_BYTES = 8 << 20
 """What is read of one source: a day of `sar` every second is 6 MiB, and no log of a server that is longer lists its host's memory."""

@@ -53,6 +53,14 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def loads(text: str | bytes) -> Any:
+    """The value of a JSON text, None for what is none."""
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
 def pieces(chunks: Iterable[Chunk], whole: Callable[[Path], bool]) -> Iterator[Piece]:
     """Scalars of the documents and, decoded at once, the containers for whose path `whole` says yes.
 

@@ -50,7 +50,6 @@ class Container:
         self.environment: list[tuple[int, str, str]] = []
         self.image: tuple[int, str] = (line, "")
         self.id: str | None = None
-        self.shm_volume: str | None = None
 
     @property
     def told(self) -> bool:
@@ -93,7 +92,7 @@ class Container:
         elif key == "Exit Code" and re.fullmatch(r"-?\d{1,9}", value):
             self.codes.setdefault(block, int(value))
 
-    def finish(self, pod: str | None, volumes: Mapping[str, Row]) -> Row:
+    def finish(self, pod: str | None) -> Row:
         """The row of table `container`."""
         row = self.row
         ended = "Last State" if "Last State" in self.reasons or "Last State" in self.codes else "State"
@@ -106,9 +105,6 @@ class Container:
                 row["ran_s"] = end - begin
             row["ended_t"] = end
         row["started_t"] = self.times.get(("State", "Started"), self.times.get((ended, "Started")))
-        volume = volumes.get(self.shm_volume or "")
-        if volume and volume.get("memory"):
-            row["shm_bytes"] = volume.get("size")
         row["pod"] = pod
         row["container_id"] = self.id
         return row
@@ -129,8 +125,6 @@ class Describe:
         self.section = ""
         self.container: Container | None = None
         self.containers: list[Container] = []
-        self.volumes: dict[str, Row] = {}
-        self.volume: str | None = None
         self.listed: dict[str, tuple[int, Row]] = {}
         self.node: Row = {}
         self.node_line = 0
@@ -171,11 +165,9 @@ class Describe:
         ):
             self._close()
             self.section = key
-        elif self.section == "Volumes":
-            self._volume(text, key, value)
         elif self.section in ("Capacity", "Allocatable"):
             self._resource(number, key, value)
-        else:
+        elif self.section != "Volumes":
             self._field(number, text, key, value)
 
     def _top(self, number: int, key: str, value: str) -> None:
@@ -208,14 +200,9 @@ class Describe:
         self.listed[match["pod"]] = (number, row)
 
     def _bare(self, number: int, text: str) -> None:
-        """A line without a key: an argument, a mount, a wrapped text."""
-        container = self.container
-        if container is None or not text:
-            return
-        if container.block in ("Command", "Args"):
-            container.words.append((number, text))
-        elif "/dev/shm from " in text:
-            container.shm_volume = text.partition("/dev/shm from ")[2].split(" ")[0]
+        """A line without a key: an argument, a wrapped text."""
+        if self.container is not None and text and self.container.block in ("Command", "Args"):
+            self.container.words.append((number, text))
 
     def _field(self, number: int, text: str, key: str, value: str) -> None:
         named = _CONTAINER_NAME.match(text)
@@ -242,18 +229,6 @@ class Describe:
             limit(container, key, value)
         elif container.block == "Environment" and value and launch.is_environment(key):
             container.environment.append((number, key, value))
-        elif container.block == "Mounts" and "/dev/shm from " in text:
-            container.shm_volume = text.partition("/dev/shm from ")[2].split(" ")[0]
-
-    def _volume(self, text: str, key: str, value: str) -> None:
-        if not value and _CONTAINER_NAME.match(text):
-            self.volume = key
-            self.volumes[key] = {}
-        elif self.volume is not None:
-            if key == "Medium":
-                self.volumes[self.volume]["memory"] = value == "Memory"
-            elif key == "SizeLimit":
-                self.volumes[self.volume]["size"] = parse_size(value)
 
     def _resource(self, number: int, key: str, value: str) -> None:
         """A node's `Capacity` or `Allocatable`: devices are counted once."""
@@ -284,7 +259,7 @@ class Describe:
         """Hand on the pod or node in hand and begin anew."""
         self._close()
         for container in self.containers:
-            row = container.finish(self.pod, self.volumes)
+            row = container.finish(self.pod)
             row |= {"namespace": self.namespace, "node": self.on_node}
             listed = self.listed.pop(self.pod or "", None)
             if listed:
@@ -294,7 +269,7 @@ class Describe:
         about, self.about = self.about, {}
         if about.get("name"):
             self.rows.add("described", about.pop("line"), **about, namespace=self.namespace)
-        self.containers, self.volumes, self.volume, self.pod, self.section = [], {}, None, None, ""
+        self.containers, self.pod, self.section = [], None, ""
         self.namespace = self.on_node = None
 
     def end(self) -> None:

@@ -126,8 +126,7 @@ def _exit(row: Row, match: re.Match[str]) -> Row | None:
 
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "k8s-event-row",
-        "k8s-events",
+        "k8s-event-row", "k8s-events",
         phrases(
             "Normal  |Warning  |Warning Unhealthy|Normal Killing|Normal Started|Warning BackOff|"
             "Warning OOMKilling|Warning Evicted|Warning FailedScheduling"
@@ -153,8 +152,7 @@ PATTERNS: tuple[Pattern, ...] = (
         table="cluster_event",
     ),
     pattern(
-        "k8s-probe-failed",
-        "k8s-events",
+        "k8s-probe-failed", "k8s-events",
         phrases(
             "probe failed|probe errored|probe timed out|Probe failed|health check|healthcheck|Health check|"
             "eadiness check|probe FAIL|probe fail"
@@ -179,8 +177,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "keeper[12]: probe FAIL connection refused (2/3)",
     ),
     pattern(
-        "k8s-probe-kill",
-        "k8s-events",
+        "k8s-probe-kill", "k8s-events",
         phrases(
             "probe, will be|exceeded, |sending SIG|Killing container|probe deadline|probe threshold|"
             "not available, restarting|unhealthy, restarting|not responding, restarting|is unhealthy, kill|"
@@ -200,10 +197,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"|\bcontainer [^\n]{0,80}?\bdid not pass (?:the |its )?(?:\w+ )?health ?checks?\b",
         ),
         _alone("Killing"),
-        (
-            "kubelet: Container engine failed liveness probe, will be restarted",
-            {"object": "engine"},
-        ),
+        ("kubelet: Container engine failed liveness probe, will be restarted", {"object": "engine"}),
         "supervisor: startup probe deadline 30s exceeded, sending SIGTERM to pid=7",
         "keeper ERROR engine reported not available, restarting it",
         "fleet: worker 7 is not ready after 4 checks, replacing it",
@@ -213,34 +207,26 @@ PATTERNS: tuple[Pattern, ...] = (
         "04-03-2026 09:11:02 Container /engine (1f5a) found to be unhealthy - Restarting container now with 10s timeout",
     ),
     pattern(
-        "k8s-backoff",
-        "k8s-events",
-        ("restarting failed container",),
+        "k8s-backoff", "k8s-events", ("restarting failed container",),
         (r"[Bb]ack-off (?:\S+ )?restarting failed container",),
         _alone("BackOff", "Warning"),
         "back-off 5m0s restarting failed container=engine pod=engine-0_prod(0a)",
     ),
     pattern(
-        "k8s-oomkilled",
-        "k8s-events",
-        ("OOMKilled",),
+        "k8s-oomkilled", "k8s-events", ("OOMKilled",),
         (r"[Rr]eason\W{1,24}OOMKilled\b|\b\d+/\d+\s+OOMKilled\s+\d|terminated \(OOMKilled\)",),
         _oom_killed,
         ("      Reason:       OOMKilled", {"reason": "OOMKilled"}),
         table="cluster_event",
     ),
     pattern(
-        "k8s-evicted",
-        "k8s-events",
-        ("was low on resource",),
+        "k8s-evicted", "k8s-events", ("was low on resource",),
         (r"node was low on resource: (?:memory|ephemeral-storage)",),
         _alone("Evicted", "Warning"),
         "Message: The node was low on resource: memory. Threshold quantity: 100Mi",
     ),
     pattern(
-        "supervisor-started",
-        "supervisor",
-        ("restart=", "restarts=", "restart counter is at", "restart_count="),
+        "supervisor-started", "supervisor", ("restart=", "restarts=", "restart counter is at", "restart_count="),
         (r"\bstarted\b[^\n]{0,120}?\brestart(?:s|_count)?=(?P<times>\d+)|restart counter is at (?P<counter>\d+)",),
         lambda row, match: _start(match["times"] or match["counter"], match),
         ("supervisor: started pid=25818 restart=0", {"reason": "Started", "count": None}),
@@ -249,9 +235,7 @@ PATTERNS: tuple[Pattern, ...] = (
         table="cluster_event",
     ),
     pattern(
-        "supervisor-exit",
-        "supervisor",
-        ("exited", "Exited (", "Restarting ("),
+        "supervisor-exit", "supervisor", ("exited", "Exited (", "Restarting ("),
         (
             r"\bpid[= ](?P<pid>\d+) exited (?:with )?(?:code|status)?[= ]?(?P<exit_code>-?\d+)"
             r"|(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=(?:killed|dumped), "
@@ -259,16 +243,11 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         _exit,
         ("supervisor: pid=25818 exited code=-9", {"pid": 25818, "exit_code": -9}),
-        (
-            "systemd[1]: engine: Main process exited, code=killed, status=9/KILL",
-            {"exit_code": -9, "name": "engine"},
-        ),
+        ("systemd[1]: engine: Main process exited, code=killed, status=9/KILL", {"exit_code": -9, "name": "engine"}),
         table="process_exit",
     ),
     pattern(
-        "service-exit",
-        "supervisor",
-        ("exited", "Exited (", "Restarting ("),
+        "service-exit", "supervisor", ("exited", "Exited (", "Restarting ("),
         (
             r"(?<![\w.@-])(?P<name>[\w.@-]{1,80}): Main process exited, code=exited, status=(?P<exit_code>\d+)"
             r"|\bexited: (?P<program>[\w.:-]{1,80}) "
@@ -286,10 +265,7 @@ PATTERNS: tuple[Pattern, ...] = (
             },
             match,
         ),
-        (
-            "systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE",
-            {"exit_code": 1, "name": "engine"},
-        ),
+        ("systemd[1]: engine: Main process exited, code=exited, status=1/FAILURE", {"exit_code": 1, "name": "engine"}),
         ("INFO exited: engine (terminated by SIGKILL; not expected)", {"exit_code": -9, "name": "engine"}),
         ("engine-1 exited with code 137", {"exit_code": 137, "name": "engine-1"}),
         ("0a1b   vllm-openai   Restarting (1) 5 seconds ago", {"exit_code": 1}),
@@ -297,9 +273,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         # what `systemctl status` says of a unit that runs no more
-        "unit-exit",
-        "supervisor",
-        ("Main PID:",),
+        "unit-exit", "supervisor", ("Main PID:",),
         (
             r"^\s*Main PID: (?P<pid>\d{1,9}) \(code=(?P<how>exited|killed|dumped), (?:status|signal)=(?P<status>\d{1,3})?(?:/?(?P<signal>[A-Z]+))?\)",
         ),
@@ -308,19 +282,14 @@ PATTERNS: tuple[Pattern, ...] = (
             "exit_code": _status(match),
             "pid": int(match["pid"]),
         },
-        (
-            "   Main PID: 41233 (code=exited, status=1/FAILURE)",
-            {"exit_code": 1, "pid": 41233},
-        ),
+        ("   Main PID: 41233 (code=exited, status=1/FAILURE)", {"exit_code": 1, "pid": 41233}),
         ("   Main PID: 41233 (code=killed, status=9/KILL)", {"exit_code": -9}),
         ("   Main PID: 41233 (code=killed, signal=KILL)", {"exit_code": -9}),
         table="process_exit",
     ),
     pattern(
         # what a script that ran the server writes down of its end, in a line of its own
-        "exit-alone",
-        "shell",
-        ("exit status ", "exit code ", "wait status "),
+        "exit-alone", "shell", ("exit status ", "exit code ", "wait status "),
         (
             r"^\s*(?:exit (?:status|code) (?P<exit_code>\d{1,3})(?:, \d{1,3})*|wait status \d{1,5} \((?:exit (?P<code>\d{1,3})|signal (?P<signal>\d{1,2}))\))\s*$",
         ),
@@ -334,9 +303,7 @@ PATTERNS: tuple[Pattern, ...] = (
         table="process_exit",
     ),
     pattern(
-        "k8s-memory-pressure",
-        "k8s-node",
-        ("MemoryPressure ",),
+        "k8s-memory-pressure", "k8s-node", ("MemoryPressure ",),
         (r"^\s*MemoryPressure\s+True\s+(?P<message>\S.*)$",),
         lambda row, match: {
             "type": "Warning",
@@ -352,5 +319,5 @@ PATTERNS: tuple[Pattern, ...] = (
         table="cluster_event",
     ),
     *container_events.PATTERNS,
-)
+)  # fmt: skip
 """Statements of the cluster, of supervisors and of container runtimes in one line."""

@@ -11,7 +11,7 @@ from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.json_pieces import mapping
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
 from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
-from oomdoc.units import parse_size, parse_time
+from oomdoc.units import parse_time
 
 Row = dict[str, Any]
 
@@ -155,10 +155,6 @@ class Objects:
         metadata = mapping(pod.get("metadata"))
         name = _text(metadata.get("name"))
         place = {"namespace": _text(metadata.get("namespace")), "node": _text(spec.get("nodeName")), "pod_uid": _text(metadata.get("uid"))}  # fmt: skip
-        volumes = {
-            str(mapping(volume).get("name")): mapping(mapping(volume).get("emptyDir"))
-            for volume in _list(spec.get("volumes"))
-        }
         known = {
             str(mapping(one).get("name")): mapping(one)
             for key in ("containerStatuses", "initContainerStatuses")
@@ -172,30 +168,23 @@ class Objects:
             container = Container(
                 _text(one.get("name")),
                 self.where(
-                    one if getattr(one, "line", 0) else state,
-                    one.get("name"),
-                    *state,
-                    *mapping(state.get("lastState")),
+                    one if getattr(one, "line", 0) else state, one.get("name"), *state, *mapping(state.get("lastState"))
                 ),
             )
-            self._spec(container, one, volumes)
+            self._spec(container, one)
             self._status(container, state)
-            row = container.finish(name, {})
+            row = container.finish(name)
             if status.get("reason") == "Evicted":
                 row["last_reason"] = "Evicted"
             row |= place
             emit(self.rows, container, row)
 
-    def _spec(self, container: Container, one: Mapping[str, Any], volumes: Mapping[str, Mapping[str, Any]]) -> None:
+    def _spec(self, container: Container, one: Mapping[str, Any]) -> None:
         resources = mapping(one.get("resources"))
         for part in ("requests", "limits"):
             for key, value in mapping(resources.get(part)).items():
                 if part == "limits" or GPU_KEY.match(key):
                     limit(container, key, str(value))
-        for mount in _list(one.get("volumeMounts")):
-            volume = volumes.get(str(mapping(mount).get("name")), {})
-            if mapping(mount).get("mountPath") == "/dev/shm" and volume.get("medium") == "Memory":
-                container.row["shm_bytes"] = parse_size(str(volume.get("sizeLimit", "")))
         for probe in ("liveness", "startup"):
             container.row[probe] = _probe(mapping(one.get(f"{probe}Probe")))
         for variable in _list(one.get("env")):
@@ -398,7 +387,6 @@ class Objects:
             "memory_limit_bytes": host.get("Memory")
             if isinstance(host.get("Memory"), int) and host["Memory"] > 0
             else None,
-            "shm_bytes": host.get("ShmSize") if isinstance(host.get("ShmSize"), int) and host["ShmSize"] > 0 else None,
             "container_id": _text(value.get("Id")),
             "started_t": begin,
             "ended_t": end if end and end > 0 and not running else None,

@@ -5,7 +5,8 @@
     {'allocated_bytes': {'all': {'current': 75161927680, ...}}}                (memory_stats_as_nested_dict)
 
 A source may hold several, one for each device or moment: they are numbered as tables of `memory_summary` are, in whose table
-they go. Keys are `<metric>.<pool>.<kind>` (torch/cuda/memory.py, 1.4 to 2.13); scalars such as `num_ooms` have only `current`.
+they go. Keys are `<metric>.<pool>.<kind>` (torch/cuda/memory.py, 1.4 to 2.13): told is `current` of the pool `all`, and scalars such as
+`num_ooms`, which have no more.
 `{}` is a process that never touched the device. Text around a dump (`rank 3: {...}`) is allowed; its device is the number
 that follows `device`, `cuda:`, `gpu` or `rank` in the line in which it begins, else unknown. Nothing is evaluated: keys and integers are
 found in the text.
@@ -35,8 +36,6 @@ SCALARS = frozenset(
     num_ooms num_alloc_retries num_sync_all_streams num_device_alloc num_device_free num_oom_rejections max_split_size
     """.split()  # noqa: SIM905
 )
-POOLS = frozenset(("all", "large_pool", "small_pool"))
-KINDS = ("current", "peak", "allocated", "freed")
 _LARGEST = 1 << 62
 _CAP_BYTES = 32 << 20  # a dump has 8 KB
 
@@ -79,7 +78,7 @@ class _Dumps:
         self._path: list[str] = []
         self._depth: list[int] = []
         self._open = 0
-        self._found: dict[tuple[str, str], tuple[int, dict[str, int]]] = {}
+        self._found: dict[str, tuple[int, int]] = {}
 
     def text(self, text: str, first_line: int) -> None:
         """Everything that a text holds."""
@@ -117,32 +116,23 @@ class _Dumps:
 
     def _value(self, line: int, path: tuple[str, ...], value: int) -> None:
         path = path[-3:] if len(path) > 3 else path[1:] if _NAMED_DEVICE.fullmatch(path[0]) else path
-        if len(path) == 1 and path[0] in SCALARS:
-            metric, pool, kind = path[0], "all", "current"
-        elif len(path) == 2 and path[0] in METRICS and path[1] in KINDS:
-            metric, pool, kind = path[0], "all", path[1]
-        elif len(path) == 3 and path[0] in METRICS and path[1] in POOLS and path[2] in KINDS:
-            metric, pool, kind = path
-        else:
+        is_metric = path[1:] in (("current",), ("all", "current")) and path[0] in METRICS
+        if not is_metric and not (len(path) == 1 and path[0] in SCALARS):
             return
         if abs(value) >= _LARGEST:
             self.rows.problem(line, f"no value of {'.'.join(path)}", str(value))
             return
-        held = self._found.setdefault((metric, pool), (line, {}))[1]
-        if kind in held:  # the same key again: the next dump, whatever brackets stand between
+        if path[0] in self._found:  # the same key again: the next dump, whatever brackets stand between
             self.close()
-            held = self._found.setdefault((metric, pool), (line, {}))[1]
-        held[kind] = value
+        self._found[path[0]] = line, value
 
     def close(self) -> None:
         """The dump at hand is complete."""
         if not self._found:
             return
         self.number += 1
-        for (metric, pool), (line, values) in self._found.items():
-            self.rows.add(
-                "allocator_stat", line, device=self.device, summary=self.number, metric=metric, pool=pool, **values
-            )
+        for metric, (line, value) in self._found.items():
+            self.rows.add("allocator_stat", line, device=self.device, summary=self.number, metric=metric, current=value)
         self._found = {}
 
 

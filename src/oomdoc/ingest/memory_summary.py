@@ -12,7 +12,7 @@
 
 Every line is 77 wide; a table of another width is not torch's own and is refused. Sizes are powers of 1024 in all versions,
 also where old ones print `MB`, and rounded down: a figure is the least that its print allows. Counts with `K` and `M` are
-powers of 1000. Known from torch 1.4 (four sizes) to 2.13 (`Requested memory`, the two oversize rows).
+powers of 1000. Told is what there is now of all pools together. Known from torch 1.4 (four sizes) to 2.13 (`Requested memory`, the two oversize rows).
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _METRICS = {
     "Active allocs": "active", "GPU reserved segments": "segment", "Non-releasable allocs": "inactive_split",
     "Oversize allocations": "oversize_allocations", "Oversize GPU segments": "oversize_segments",
 }  # fmt: skip
-_POOLS = {"from large pool": "large_pool", "from small pool": "small_pool"}
+_OTHERS = ("Metric", "from large pool", "from small pool")
+"""Rows that tell no metric of the whole."""
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}
 for _power, _letter in enumerate("KMGTP", 1):
     _UNITS[_letter + "iB"] = _UNITS[_letter + "B"] = 1024**_power
@@ -54,13 +55,12 @@ _FAILURE = regex(r"Traceback \(most recent|[A-Za-z]Error\b|out of memory", re.I)
 
 
 class _Tables:
-    """The state of one source: which table, device and metric the next row belongs to."""
+    """The state of one source: which table and device the next row belongs to."""
 
     def __init__(self) -> None:
         self.rows = Capped()
         self._summary = 0
         self._device: int | None = None
-        self._metric: str | None = None
         self._open = False
         self._wide = False  # the line before was a rule of the right width
 
@@ -88,27 +88,24 @@ class _Tables:
         if line[1:2] in ("-", "="):
             self._wide = len(line) == _WIDTH
         elif match := _BANNER.fullmatch(line):
-            self._open, self._metric = self._wide, None
+            self._open = self._wide
             if self._open:
                 self._summary, self._device = self._summary + 1, int(match[1])
             else:
                 self.rows.problem(number, "a memory summary whose lines are not 77 wide is not torch's", line)
         elif self._open and (match := _COUNTS.fullmatch(line)):
             for metric, value in (("num_ooms", match[1]), ("num_alloc_retries", match[2])):
-                found.append((number, self._device, self._summary, metric, "all", int(value), None, None, None))
+                found.append((number, self._device, self._summary, metric, int(value)))
 
     def _row(self, number: int, line: str, found: list[tuple[Any, ...]]) -> None:
         label = line[1:24].strip()
-        pool = _POOLS.get(label)
-        if pool is None:
-            if label == "Metric":
-                return
-            pool, self._metric = "all", _METRICS.get(label)
-        values = [_VALUES[cell] for cell in line[25:-1].split("|")]
-        if self._metric is None or len(values) != 4 or None in values:
+        if label in _OTHERS:
+            return
+        metric, values = _METRICS.get(label), [_VALUES[cell] for cell in line[25:-1].split("|")]
+        if metric is None or len(values) != 4 or None in values:
             self.rows.problem(number, "no row of a memory summary", line)
             return
-        found.append((number, self._device, self._summary, self._metric, pool, *values))
+        found.append((number, self._device, self._summary, metric, values[0]))
 
 
 def _value(cell: str) -> int | None:

@@ -313,8 +313,9 @@ def kept_name(name: str) -> str | None:
     >>> kept_name("vllm:num_preemptions_total"), kept_name("tgi_queue_size"), kept_name("up"), kept_name("vllm:num_requests_running:max")
     ('vllm:num_preemptions_total', 'vllm:num_requests_waiting', None, 'vllm:num_requests_running')
     """
-    series = _SERIES[name]
-    return series[0] if series and name.startswith(_KEPT) and not name.endswith("_bucket") else None
+    # only of names that are kept a series is remembered: a scrape takes what was seen before for a series of ours
+    series = _SERIES[name] if name.startswith(_KEPT) and not name.endswith("_bucket") else None
+    return series[0] if series else None
 
 
 def pasted(line: str) -> tuple[str, str | None, str] | None:

@@ -6,14 +6,16 @@
     hf_quant_config.json           {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", ...}}
     quantize_config.json, adapter_config.json
 
-One row of `model_file` each. Names are those of transformers' `PretrainedConfig` and of the checkpoints' own code; other
-names for the same (`n_layer`, `d_model`, `multi_query_group_num`) fill the same column. Figures of a multimodal model are
-those of its language model. What a config leaves out is NULL, even where transformers has a default: that depends on its
-version. The same facts go where logs tell them: `engine_flag` (origin `file`), `engine_figure` (`checkpoint_bytes`) and `note` (topic `lora`).
+One row of `model_file` each; a config is kept as it is, for `physics.config` reads it. What it says in the words of logs goes where logs
+tell it: `engine_flag` (origin `file`), `engine_figure` (`checkpoint_bytes`) and `note` (topic `lora`). Names are those of transformers'
+`PretrainedConfig` and of the checkpoints' own code; other names for the same (`n_layer`, `d_model`, `multi_query_group_num`) fill the
+same flag. Figures of a multimodal model are those of its language model. What a config leaves out is not told, even where transformers
+has a default: that depends on its version.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,23 +28,18 @@ from oomdoc.regexes import regex
 KIND = "model-file"
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
+    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length"),
     "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
-    "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"),
     "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
     "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
-    "vocab_size": ("vocab_size", "padded_vocab_size"),
-    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length"),
-    "sliding_window": ("sliding_window",),
-    "kv_lora_rank": ("kv_lora_rank",),
-    "num_experts": ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
 }  # fmt: skip
-_FLAGS = (
-    "max_position_embeddings", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size",
-)  # fmt: skip
+"""A flag and what configs call it."""
 _INNER = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
 _CAP = 1 << 40  # no count of a model is larger; a larger one is damage
+_KEPT = 64 << 10  # of a config: those of published models have 1 to 20 KiB
+_WILD = regex(r"(?<![\d.])\d{16}")  # a count of as many digits is damage
 _MARKS = regex(
     rb'"(?:architectures|model_type|weight_map|quant_algo|quant_method|transformers_version|eos_token_id|peft_type)"\s*:'
 )
@@ -123,93 +120,46 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
 
 
 def _told(rows: Rows, line: int, kind: str, config: Mapping[str, Any]) -> None:
-    row = _facts(kind, config)
-    rows.add("model_file", line, file=kind, **row)
-    if kind == "config":
-        told = {flag: row.get(flag) for flag in (*_FLAGS, "architecture", "dtype")}
-        told["quantization"] = row.get("quant_method")
-        for flag, value in told.items():
-            if value is not None:
-                rows.add("engine_flag", line, flag=flag, value=str(value), origin="file")
-    elif kind == "adapter":
-        rank, base = row.get("lora_rank"), _text(config.get("base_model_name_or_path"))
+    size = _count(mapping(config.get("metadata")).get("total_size")) if kind == "weights-index" else None
+    rank = _count(config.get("r")) if kind == "adapter" else None
+    whole = json.dumps(config) if kind == "config" else ""
+    kept = whole if 0 < len(whole) <= _KEPT and not _WILD.search(whole) else None
+    rows.add("model_file", line, file=kind, config=kept, total_bytes=size, lora_rank=rank)
+    if kind == "adapter":
+        base = _text(config.get("base_model_name_or_path"))
         text = f"adapter of type {_text(config.get('peft_type')) or 'unknown'}, rank {rank}, base model {base}"
         rows.add("note", line, topic="lora", value=None if rank is None else float(rank), text=text[:300])
-    elif kind == "quantization" and row.get("quant_method"):
-        rows.add("engine_flag", line, flag="quantization", value=row["quant_method"], origin="file")
-    if row.get("total_bytes") is not None:
-        rows.add("engine_figure", line, name="checkpoint_bytes", value=float(row["total_bytes"]))
+    told = _flags(config) if kind == "config" else {"quantization": _method(config)} if kind == "quantization" else {}
+    for flag, value in told.items():
+        if value is not None:
+            rows.add("engine_flag", line, flag=flag, value=str(value), origin="file")
+    if size is not None:
+        rows.add("engine_figure", line, name="checkpoint_bytes", value=float(size))
 
 
-def _facts(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that a file tells."""
-    if kind == "weights-index":
-        return {"total_bytes": _count(mapping(config.get("metadata")).get("total_size"))}
-    if kind == "quantization":
-        return _quantization(config)
-    if kind == "adapter":
-        return {"lora_rank": _count(config.get("r"))}
-    return _config(config) if kind == "config" else {}
-
-
-def _config(config: Mapping[str, Any]) -> dict[str, Any]:
+def _flags(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a config.json tells."""
     inner: Mapping[str, Any] = next((mapping(config[name]) for name in _INNER if mapping(config.get(name))), config)
     inner = mapping(inner.get("text_config")) or inner  # an omni model keeps it two levels down
-    row: dict[str, Any] = {}
-    for column, names in _NAMES.items():
-        row[column] = next((count for name in names if (count := _count(inner.get(name))) is not None), None)
-    if row["num_key_value_heads"] is None and inner.get("multi_query") is True:
-        row["num_key_value_heads"] = 1
-    if inner.get("use_sliding_window") is False:
-        row["sliding_window"] = None
+    told: dict[str, Any] = {}
+    for flag, names in _NAMES.items():
+        told[flag] = next((count for name in names if (count := _count(inner.get(name))) is not None), None)
+    if told["num_key_value_heads"] is None and inner.get("multi_query") is True:
+        told["num_key_value_heads"] = 1
     architectures = config.get("architectures")
-    row["architecture"] = _text(architectures[0]) if isinstance(architectures, list) and architectures else None
-    row["model_type"] = _text(config.get("model_type")) or _text(inner.get("model_type"))
-    row["dtype"] = next(
-        (text for where in (inner, config) for name in ("torch_dtype", "dtype") if (text := _text(where.get(name)))),
-        None,
+    told["architecture"] = _text(architectures[0]) if isinstance(architectures, list) and architectures else None
+    types = (_text(where.get(name)) for where in (inner, config) for name in ("torch_dtype", "dtype"))
+    told["dtype"] = next(filter(None, types), None)
+    told["quantization"] = _method(
+        mapping(config.get("quantization_config")) or mapping(inner.get("quantization_config"))
     )
-    row["tie_word_embeddings"] = next(
-        (
-            where["tie_word_embeddings"]
-            for where in (inner, config)
-            if isinstance(where.get("tie_word_embeddings"), bool)
-        ),
-        None,
-    )
-    kinds = inner.get("layer_types") or inner.get("layers_block_type")
-    if isinstance(kinds, list) and all(isinstance(kind, str) for kind in kinds):
-        row["full_attention_layers"] = sum(kind in ("full_attention", "attention", "global") for kind in kinds)
-        row["sliding_layers"] = sum(kind in ("sliding_attention", "chunked_attention", "local") for kind in kinds)
-        row["recurrent_layers"] = sum(kind in ("linear_attention", "mamba", "mamba2", "recurrent") for kind in kinds)
-    row["multimodal"] = any(name in config for name in ("vision_config", "audio_config", "visual", "vision_tower"))
-    quantization = mapping(config.get("quantization_config")) or mapping(inner.get("quantization_config"))
-    return {**row, **_quantization(quantization)}
+    return told
 
 
-def _quantization(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a quantisation config says; the forms of transformers, compressed-tensors and ModelOpt."""
-    inner = mapping(config.get("quantization")) or config  # ModelOpt keeps it one level down
-    algo = _text(inner.get("quant_algo"))
-    method = _text(config.get("quant_method")) or (f"modelopt-{algo}".lower() if algo else None)
-    bits, group = _count(inner.get("bits")), _count(inner.get("group_size"))
-    if bits is None:
-        bits = 4 if inner.get("load_in_4bit") is True else 8 if inner.get("load_in_8bit") is True else None
-    for name, entry in mapping(inner.get("config_groups")).items():
-        weights = mapping(mapping(entry).get("weights"))
-        if name and weights:  # compressed-tensors: the widest group decides how much is saved at least
-            bits = max(filter(None, (bits, _count(weights.get("num_bits")))), default=None)
-            group = group or _count(weights.get("group_size"))
-    if bits is None and algo:
-        bits = next((size for word, size in _ALGO_BITS.items() if word in algo.upper()), None)
-    if bits is None and method in ("fp8", "fbgemm_fp8"):
-        bits = 8
-    if bits is None and method == "mxfp4":
-        bits = 4
-    return {"quant_method": method, "quant_bits": bits, "quant_group_size": group}
-
-
-_ALGO_BITS = {"FP4": 4, "W4": 4, "INT4": 4, "MIXED": None, "FP8": 8, "W8": 8, "INT8": 8}
+def _method(config: Mapping[str, Any]) -> str | None:
+    """What a quantisation config calls its method; the forms of transformers, compressed-tensors and ModelOpt."""
+    algo = _text((mapping(config.get("quantization")) or config).get("quant_algo"))  # ModelOpt keeps it one level down
+    return _text(config.get("quant_method")) or (f"modelopt-{algo}".lower() if algo else None)
 
 
 def _count(value: Any) -> int | None:

@@ -117,13 +117,7 @@ def _of(name: str, dialect: str, anchor: str | tuple[str, ...], pattern: str, sa
 
 def _serving(dialect: str, anchor: str, pattern: str, sample: str, label: str, name: str = "serving") -> Pattern:
     return Pattern(
-        label,
-        dialect,
-        (anchor,),
-        regex(pattern),
-        "milestone",
-        ((sample, {"name": name}),),
-        const={"name": name},
+        label, dialect, (anchor,), regex(pattern), "milestone", ((sample, {"name": name}),), const={"name": name}
     )
 
 

@@ -16,7 +16,7 @@ BAD = regex(
 )
 _FIRST = regex(r"[,;(]|\s[-–—]\s")
 _TRUE = frozenset(
-    (
+    [
         "true",
         "yes",
         "y",
@@ -34,7 +34,7 @@ _TRUE = frozenset(
         "ja",
         "oui",
         "tak",
-    )
+    ]
 )
 _FALSE = frozenset(
     ("false", "no", "n", "0", "down", "exited", "gone", "no answer", "unanswered", "não", "nao", "nein", "non", "nie")

@@ -156,12 +156,12 @@ class Processors:
         cell = _cells(self._header, raw)
         name = _command(cell)
         try:
-            pid, share = int(cell["PID"]), float(cell["%CPU"].replace(",", ".")) / 100
+            share = float(cell["%CPU"].replace(",", ".")) / 100
         except (KeyError, ValueError):
             return None
-        if name is None or not _BUSY <= share <= 1024:
+        if name is None or not cell.get("PID", "").isdigit() or not _BUSY <= share <= 1024:
             return None
-        return {"pid": pid, "name": name[:_NAME], "share": share}
+        return {"name": name[:_NAME], "share": share}
 
 
 def is_header(raw: str) -> bool:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 
@@ -216,10 +216,7 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
 
 
 def _json(text: str) -> tuple[str, float | None, dict[str, Any]] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = loads(text)
     if not isinstance(value, dict):
         return None
     for key in _NESTED_KEYS:

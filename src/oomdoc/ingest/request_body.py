@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import HEAD_BYTES, Head, Rows
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -23,12 +23,7 @@ _MEDIA = regex(r"\"(?:type)\"\s*:\s*\"(?:image|video|audio|input_audio)\w*\"")
 
 def asks(text: str) -> Iterator[dict[str, Any]]:
     """The notes that a body gives; nothing where the text is none, or asks for nothing of the kind."""
-    if text.lstrip()[:1] != "{" or not _KEYS.search(text):
-        return
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return
+    value = loads(text) if text.lstrip()[:1] == "{" and _KEYS.search(text) else None
     if not isinstance(value, dict) or not {"messages", "prompt", "prompt_logprobs", "echo"} & set(value):
         return
     for key in ("prompt_logprobs", "echo"):

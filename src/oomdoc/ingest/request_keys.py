@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.record import MONTHS
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import is_null, stamp
 from oomdoc.regexes import regex
@@ -147,7 +148,6 @@ _COUNT = regex(r"([0-9]{1,15})(?:\.0*)?")
 _DURATION = regex(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
 _UNITS = {None: 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9, "m": 1 / 60}
 _CLF = regex(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class UnreadableError(ValueError):
@@ -215,8 +215,8 @@ def moment(value: Any) -> float | None:
             if month <= 12 and (day[2] == "." or max(first, second) > 12 or first == second):
                 return stamp(f"{day[4]}-{month:02}-{date:02}T{int(day[5]):02}:{day[6]}:{day[7] or '00'}Z")
         clf = _CLF.search(text)
-        if clf and clf[2] in _MONTHS:
-            return stamp(f"{clf[3]}-{_MONTHS.index(clf[2]) + 1:02}-{clf[1]} {clf[4]}{clf[5]}")
+        if clf and clf[2] in MONTHS:
+            return stamp(f"{clf[3]}-{MONTHS[clf[2]]:02}-{clf[1]} {clf[4]}{clf[5]}")
         try:
             value = float(text)
         except ValueError:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.benchmark_sums import sums
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import ANSI, Clock, peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, collect, epoch, moment, number, put
-from oomdoc.ingest.request_shapes import bare_value, loads
+from oomdoc.ingest.request_shapes import bare_value
 from oomdoc.intake.cells import stamp
 from oomdoc.regexes import regex
 

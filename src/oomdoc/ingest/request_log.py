@@ -27,10 +27,11 @@ from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, read_by
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import HEAD
 from oomdoc.ingest.request_keys import MEANING, Bare, Requests, are_requests, collect
 from oomdoc.ingest.request_lines import PAIR, TEXT_KEYS, Lines
-from oomdoc.ingest.request_shapes import LEARN_CAP, RefusedError, Shape, learn_csv, learn_json, learn_pairs, loads
+from oomdoc.ingest.request_shapes import LEARN_CAP, RefusedError, Shape, learn_csv, learn_json, learn_pairs
 from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, header_of
 from oomdoc.ingest.vocabulary import is_irrelevant
 from oomdoc.intake.columns import WORTHWHILE_BYTES

@@ -7,13 +7,13 @@ fields that mean nothing are not looked at: a line that is broken JSON there onl
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import DEPTH, MEANING, NO_EPOCH, Bare, Meaning, epoch, is_container, status, word
 from oomdoc.intake.cells import Field, Memo, stamp
@@ -43,14 +43,6 @@ class RefusedError(Exception):
 def bare_value(text: str) -> str:
     """A value of a key=value pair without quotes and closing brackets."""
     return text.strip("\"'").rstrip(")]}")
-
-
-def loads(text: str | bytes) -> Any:
-    """The value of a JSON text, None for what is none."""
-    try:
-        return json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
 
 
 _PAIR_TEXT = Memo(lambda text: word(bare_value(BARE_END.split(text.decode("utf-8", "replace"), maxsplit=1)[0])))

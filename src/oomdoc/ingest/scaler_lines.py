@@ -104,9 +104,7 @@ _METRICS = r"(?:custom|external|resource|pod|scaling|saturation|capacity|queue|l
 
 PATTERNS: tuple[Pattern, ...] = (
     _statement(
-        "condition",
-        "scaler-condition",
-        ("AbleToScale", "ScalingActive", "ScalingLimited"),
+        "condition", "scaler-condition", ("AbleToScale", "ScalingActive", "ScalingLimited"),
         r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+",
         (
             "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
@@ -114,8 +112,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     _statement(
-        "blind",
-        "scaler-blind",
+        "blind", "scaler-blind",
         phrases(
             "nable to get|nable to fetch|nable to retrieve|no metrics|o metrics|metrics available|"
             "metric not found|skipping |FailedGet|FailedComputeMetrics|<unknown>|missing request for|ailed to get|"
@@ -152,9 +149,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("autoscaling.keda.sh/paused-replicas=2", {"status": "2"}),
     ),
     _statement(
-        "decision",
-        "scaler-decision",
-        ("ecisionsApplied", "ecisions applied", "New size:"),
+        "decision", "scaler-decision", ("ecisionsApplied", "ecisions applied", "New size:"),
         # an event names the scaler, which is called after what it scales
         r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)"
         r"|(?:\b(?i:horizontalpodautoscalers?(?:\.autoscaling)?|hpa)/(?:keda-hpa-)?(?P<target>[\w.-]{1,100})\s[^\n]*?)?(?P<name2>New size): (?P<status2>\d+)",
@@ -181,16 +176,11 @@ PATTERNS: tuple[Pattern, ...] = (
             "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
             {"desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
         ),
-        (
-            "target evaluated: desired_replicas=3 current_replicas=3",
-            {"status": "0", "desired": 3, "replicas": 3},
-        ),
+        ("target evaluated: desired_replicas=3 current_replicas=3", {"status": "0", "desired": 3, "replicas": 3}),
         convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
     _statement(
-        "metric",
-        "scaler-metric",
-        (" on pods", "(target average value)", "(target value)", "of request)"),
+        "metric", "scaler-metric", (" on pods", "(target average value)", "(target value)", "of request)"),
         (
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
             r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
@@ -199,15 +189,10 @@ PATTERNS: tuple[Pattern, ...] = (
             "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
             {"name": "cpu", "status": "12% (240m) / 80%"},
         ),
-        (
-            '  "vllm:num_requests_waiting" on pods:  37 / 5',
-            {"name": "vllm:num_requests_waiting", "status": "37 / 5"},
-        ),
+        ('  "vllm:num_requests_waiting" on pods:  37 / 5', {"name": "vllm:num_requests_waiting", "status": "37 / 5"}),
     ),
     _statement(
-        "metric",
-        "scaler-row",
-        ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
+        "metric", "scaler-row", ("Deployment", "StatefulSet", "InferenceService", "LeaderWorkerSet", " (avg)"),
         (
             r"^\s*(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?\]?\s+)?(?:[a-z0-9][\w./-]*\s+){1,2}[A-Z][A-Za-z]{3,60}/\S+\s+"
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
@@ -215,14 +200,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         (
             "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-            {
-                "name": "cpu",
-                "status": "12%/80%",
-                "value": 12.0,
-                "minimum": 1,
-                "maximum": 4,
-                "replicas": 1,
-            },
+            {"name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1},
         ),
         (
             "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
@@ -238,17 +216,12 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\b(?:[Tt]rigger|[Ss]caler|[Mm]etric)\b[^\n]{0,60}?\b(?:value|current)\s*[:=]?\s*(?P<value>\d+(?:\.\d+)?)[,;]?\s+(?:threshold|target)\s*[:=]?\s*(?P<threshold>\d+(?:\.\d+)?)\b"
             r"(?:[^\n]{0,40}?\breplicas\b[^\n\d]{0,30}(?P<replicas>\d{1,4})\b)?"
         ),
-        (
-            "trigger s0 value: 3.58  threshold 20  -> replicas big: 2",
-            {"value": 3.58, "threshold": 20.0, "replicas": 2},
-        ),
+        ("trigger s0 value: 3.58  threshold 20  -> replicas big: 2", {"value": 3.58, "threshold": 20.0, "replicas": 2}),
         ("scaler chat: current=41, target=10", {"value": 41.0, "threshold": 10.0}),
         convert=lambda row, match: {**row, "status": f"{match['value']}/{match['threshold']}"},
     ),
     _statement(
-        "replicas",
-        "scaler-replicas",
-        (" pods:",),
+        "replicas", "scaler-replicas", (" pods:",),
         r"^\s*(?P<name>[A-Z]\w+ pods):\s+(?P<replicas>\d+) current / (?P<desired>\d+) desired\s*$",
         ("Deployment pods:  1 current / 1 desired", {"status": "unchanged"}),
         ("Deployment pods:  1 current / 3 desired", {"status": "1 current / 3 desired"}),
@@ -267,9 +240,7 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=_observed,
     ),
     _statement(
-        "metric",
-        "scaler-knative-observed",
-        ("observed values: stable",),
+        "metric", "scaler-knative-observed", ("observed values: stable",),
         (
             r"(?:For metric (?P<name>[\w-]{1,40}) )?observed values: stable = (?P<observed>\d{1,9}(?:\.\d{1,6})?); panic = [\d.]{1,12}; target = (?P<aim>\d{1,9}(?:\.\d{1,6})?)\.?"
             r" Desired StablePodCount = (?P<desired>\d{1,4}), PanicPodCount = \d{1,4}, ReadyEndpointCount = (?P<pods>\d{1,4})"
@@ -286,14 +257,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-knative-row",
         (" True", " False", " Unknown"),
         r"^\s*(?:[a-z0-9][\w.-]{0,62}\s+)?(?P<target>[a-z0-9][\w.-]{0,120}-\d{5})\s+(?P<desired>\d{1,4})\s+(?P<replicas>\d{1,4})\s+(?:True|False|Unknown)(?:\s+[A-Z]\w*)?\s*$",
-        (
-            "chat-predictor-00004   1   1   True",
-            {"status": "unchanged", "target": "chat", "replicas": 1, "desired": 1},
-        ),
-        (
-            "draft-00012   3   1   Unknown   Queued",
-            {"status": "1 current / 3 desired", "target": "draft"},
-        ),
+        ("chat-predictor-00004   1   1   True", {"status": "unchanged", "target": "chat", "replicas": 1, "desired": 1}),
+        ("draft-00012   3   1   Unknown   Queued", {"status": "1 current / 3 desired", "target": "draft"}),
         convert=lambda row, match: {
             **row,
             "name": "pods",
@@ -313,25 +278,18 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {**row, "name": "Demands", "status": "False"},
     ),
     _statement(
-        "condition",
-        "scaler-bounds",
-        ("Min replicas", "Max replicas"),
+        "condition", "scaler-bounds", ("Min replicas", "Max replicas"),
         r"^\s*(?P<name>M(?:in|ax) replicas):\s+(?P<status>\d+)\s*$",
         ("Max replicas:           8", {"name": "Max replicas", "status": "8", "maximum": 8}),
         convert=lambda row, match: {**row, "minimum" if match["name"][1] == "i" else "maximum": int(match["status"])},
     ),
     _statement(
-        "replicas",
-        "scaler-replica-statement",
-        ("replicas", "Replicas"),
+        "replicas", "scaler-replica-statement", ("replicas", "Replicas"),
         # not the rows that the patterns above read, nor settings of a manifest, each of which stands on a line of its own
         r"(?i)^(?!\s*[A-Z]\w+ pods:)(?=.*\d)(?=.*\breplicas\b).{10,600}$",
-        (
-            "INFO   replicas:      min 1  max 5  observed 1",
-            {"minimum": 1, "maximum": 5, "replicas": 1},
-        ),
+        ("INFO   replicas:      min 1  max 5  observed 1", {"minimum": 1, "maximum": 5, "replicas": 1}),
         ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
         ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
         convert=_replica_statement,
     ),
-)
+)  # fmt: skip

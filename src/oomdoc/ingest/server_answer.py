@@ -11,13 +11,12 @@ What it answers to a request that it does not take is a note `request-refused` w
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -28,12 +27,7 @@ _RELEASE = regex(r"v?\d+\.\d+[\w.+!-]{0,60}$")
 
 def _settings(text: str) -> Iterator[tuple[str, str]]:
     """Flags and values; nothing where the text is no such answer."""
-    if text.lstrip()[:1] != "{":
-        return
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return
+    value = loads(text)
     if not isinstance(value, dict):
         return
     if set(value) == {"version"} and isinstance(value["version"], str) and _RELEASE.match(value["version"]):
@@ -55,12 +49,7 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
 
 def _refusal(text: str) -> tuple[int, str] | None:
     """Status and reason of an error that the API of OpenAI's form answers; None for anything else."""
-    if text.lstrip()[:1] != "{" or '"message"' not in text:
-        return None
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = loads(text) if '"message"' in text else None
     error = value.get("error", value if value.get("object") == "error" else None) if isinstance(value, dict) else None
     if not isinstance(error, dict) or not isinstance(error.get("message"), str):
         return None

@@ -13,12 +13,12 @@ may hold anything. Other statements of these logs are found by the patterns of a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, number, put
 from oomdoc.intake.cells import stamp
@@ -58,10 +58,7 @@ def _found(raw: str) -> Found | None:
         at = _STAMPED.search(text)
         return {"status": 429, "output": 0, "end": stamp(at["stamp"]) if at else end}
     if text.lstrip()[:1] == "{" and '"time_per_token"' in text:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
+        value = loads(text)
         span = value.get("span") if isinstance(value, dict) else None
         if isinstance(span, dict) and str(value.get("message", "")).endswith("Success"):
             fields = {name: str(cell) for name, cell in span.items()}

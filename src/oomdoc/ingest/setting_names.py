@@ -11,11 +11,11 @@ switched off or left out has the value `off`.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from oomdoc.ingest.vocabulary.words import bare_letters
 from oomdoc.regexes import regex
 
 _NAMES: Mapping[str, str] = {
@@ -65,21 +65,6 @@ _BY_NAME = {
 _VARIABLE = regex(
     r"(?:VLLM|NCCL|PYTORCH|CUDA|HIP|ROCR|ROCM|RAY|TORCH|LMCACHE|OMP|HF|TRITON|SLEEP|ENABLE)_[A-Z0-9_]{2,60}"
 )
-
-
-def bare_letters(text: str) -> str:
-    """A name with its accents taken off, so that one list of names serves: `comprimento máx.`, `nº`, `Länge`.
-
-    >>> bare_letters("nº"), bare_letters("długość máx."), bare_letters("µs")
-    ('no', 'dlugosc max.', 'us')
-    """
-    if text.isascii():
-        return text
-    whole = unicodedata.normalize("NFKD", text.translate(_LETTERS))
-    return "".join(letter for letter in whole if not unicodedata.combining(letter))
-
-
-_LETTERS = str.maketrans({"µ": "u", "μ": "u", "ł": "l", "Ł": "L", "ß": "ss", "ø": "o", "æ": "ae"})
 
 
 @lru_cache(maxsize=2048)

@@ -19,7 +19,7 @@ _STACK_FRAMES = 24  # enough to reach from a kernel's caller to the step of the 
 _OOMS = 20  # last failures of a device that are told
 _SIZE_CAP = 1 << 50
 _STATES = ("active_allocated", "active_awaiting_free", "active_pending_free", "inactive")
-_SUMS = 200_000  # call sites of all devices and states
+_SUMS = 200_000  # call sites of all devices and pools
 _YEARS_US = (6.3e14, 7.3e15)
 
 
@@ -108,20 +108,16 @@ class _Sites:
 class _Pool:
     """Segments of one device that are alike, added up."""
 
-    segments: int = 0
-    blocks: int = 0
     total: int = 0
     allocated: int = 0
-    active: int = 0
     inactive: int = 0
     split: int = 0
     largest_free: int = 0
-    free_segments: int = 0
 
 
 @dataclass
 class _Failure:
-    """An event of the trace, with what the trace had counted by then."""
+    """A failure of the trace, with what the trace had counted by then."""
 
     nth: int
     t: float | None
@@ -139,10 +135,6 @@ class _Trace:
     entries: int = 0
     allocated: int = 0
     reserved: int = 0
-    first_t: float | None = None
-    last_t: float | None = None
-    peak: _Failure | None = None
-    peak_reserved: int = 0
     ooms: int = 0
     failures: list[_Failure] = field(default_factory=list)
 
@@ -152,8 +144,8 @@ class Sums:
 
     def __init__(self) -> None:
         self.sites = _Sites()
-        self.pools: dict[tuple[int, str, str, bool], _Pool] = {}
-        self.blocks: dict[tuple[int, str, str], dict[Site, list[int]]] = {}
+        self.pools: dict[tuple[int, str], _Pool] = {}
+        self.blocks: dict[tuple[int, str], dict[Site, list[int]]] = {}
         self.traces: dict[int, _Trace] = {}
         self._summed = 0
 
@@ -176,44 +168,33 @@ class Sums:
         device = segment.get("device")
         device = device if isinstance(device, int) and 0 <= device < DEVICES else -1
         pool_id = segment.get("segment_pool_id")
-        private = isinstance(pool_id, (tuple, list)) and any(pool_id)
-        kind = segment.get("segment_type")
-        pool = self.pools.setdefault(
-            (
-                device,
-                "private" if private else "default",
-                kind if kind in ("small", "large") else "",
-                segment.get("is_expandable") is True,
-            ),
-            _Pool(),
-        )
-        total = _size(segment.get("total_size")) or 0
-        pool.segments += 1
-        pool.total += total
+        whose = device, "private" if isinstance(pool_id, (tuple, list)) and any(pool_id) else "default"
+        pool = self.pools.setdefault(whose, _Pool())
+        sites = self.blocks.setdefault(whose, {})
+        pool.total += _size(segment.get("total_size")) or 0
         free = [0]
         live = 0
         for size, state, site in blocks:
-            pool.blocks += 1
             if state == "inactive":
                 free.append(size)
                 continue
             live += 1
-            pool.active += size
             pool.allocated += size if state == "active_allocated" else 0
-            kinds = self.blocks.setdefault((device, "private" if private else "default", state), {})
-            sums = kinds.get(site)
+            sums = sites.get(site)
             if sums is None:
                 if self._summed >= _SUMS:
                     site = self.sites.unknown
                 self._summed += 1
-                sums = kinds.setdefault(site, [0, 0, 0])
+                sums = sites.setdefault(site, [0, 0, 0])
             sums[0] += 1
             sums[1] += size
             sums[2] = max(sums[2], size)
         pool.inactive += sum(free)
         pool.largest_free = max(pool.largest_free, *free)
-        pool.split += sum(free) if live else 0
-        pool.free_segments += not live
+        if (
+            live and segment.get("is_expandable") is not True
+        ):  # whose holes can be unmapped: torch counts no split bytes of it
+            pool.split += sum(free)
 
     def event(self, device: int, entry: Any) -> None:
         """An entry of the trace of a device."""
@@ -221,28 +202,22 @@ class Sums:
             return
         trace = self.traces.setdefault(device, _Trace())
         action, size = entry.get("action"), _size(entry.get("size"))
-        time_us = entry.get("time_us")
-        t = time_us / 1e6 if isinstance(time_us, (int, float)) and _YEARS_US[0] <= time_us < _YEARS_US[1] else None
         trace.entries += 1
-        if t is not None:
-            trace.first_t = t if trace.first_t is None else trace.first_t
-            trace.last_t = t
         if action == "alloc":
             trace.allocated += size or 0
-            if trace.peak is None or trace.allocated > trace.peak.allocated:
-                trace.peak = self._failure(trace, t, size, entry)
         elif action == "free_requested":
             trace.allocated -= size or 0
         elif action in ("segment_alloc", "segment_map"):
             trace.reserved += size or 0
-            trace.peak_reserved = max(trace.peak_reserved, trace.reserved)
         elif action in ("segment_free", "segment_unmap"):
             trace.reserved -= size or 0
         elif action == "oom":
             trace.ooms += 1
-            trace.failures = [*trace.failures[1 - _OOMS :], self._failure(trace, t, size, entry)]
+            trace.failures = [*trace.failures[1 - _OOMS :], self._failure(trace, size, entry)]
 
-    def _failure(self, trace: _Trace, t: float | None, size: int | None, entry: Mapping[str, Any]) -> _Failure:
+    def _failure(self, trace: _Trace, size: int | None, entry: Mapping[str, Any]) -> _Failure:
+        time_us = entry.get("time_us")
+        t = time_us / 1e6 if isinstance(time_us, (int, float)) and _YEARS_US[0] <= time_us < _YEARS_US[1] else None
         free = _size(entry.get("device_free"))
         site = self.sites.of(entry.get("frames"))
         return _Failure(trace.entries, t, size, free, trace.allocated, trace.reserved, site)
@@ -251,146 +226,75 @@ class Sums:
 
     def tell(self, rows: Rows) -> None:
         """Everything that was added up, as rows; sums that no device can hold are told as one problem instead."""
-        sizes = [abs(pool.total) + abs(pool.active) + abs(pool.inactive) for pool in self.pools.values()]
-        sizes += [
-            abs(failure.allocated) + abs(failure.reserved) + abs(trace.allocated) + abs(trace.reserved)
-            for trace in self.traces.values()
-            for failure in (*trace.failures, trace.peak)
-            if failure is not None
-        ]
+        sizes = [pool.total + pool.allocated + pool.inactive for pool in self.pools.values()]
+        for trace in self.traces.values():
+            sizes += [abs(one.allocated) + abs(one.reserved) for one in trace.failures]
+            sizes.append(abs(trace.allocated) + abs(trace.reserved))
         if sum(sizes) >= _SIZE_CAP * 16:
             rows.problem(1, "a memory snapshot of sizes that no device has", "")
             return
-        devices = sorted({key[0] for key in self.pools} | set(self.traces))
-        for device in devices:
-            self._tell_segments(rows, device)
-        for device in devices:
-            self._tell_blocks(rows, device)
-        for device in devices:
-            self._tell_device(rows, device)
-
-    def _tell_segments(self, rows: Rows, device: int) -> None:
-        for (owner, pool, kind, expandable), sums in sorted(self.pools.items()):
-            if owner == device:
-                rows.add(
-                    "allocator_segment", 1, device=_known(device), pool=pool, segment_type=kind or None, expandable=expandable,
-                    segments=sums.segments, blocks=sums.blocks, total_bytes=sums.total, allocated_bytes=sums.allocated,
-                    active_bytes=sums.active, inactive_bytes=sums.inactive, inactive_split_bytes=sums.split,
-                    largest_free_bytes=sums.largest_free, free_segments=sums.free_segments,
-                )  # fmt: skip
-
-    def _tell_blocks(self, rows: Rows, device: int) -> None:
-        for (owner, pool, state), sites in sorted(self.blocks.items()):
-            if owner != device:
-                continue
+        for (device, pool), sums in sorted(self.pools.items()):
+            rows.add(
+                "allocator_segment", 1, device=_known(device), pool=pool, total_bytes=sums.total,
+                allocated_bytes=sums.allocated, inactive_bytes=sums.inactive, largest_free_bytes=sums.largest_free,
+            )  # fmt: skip
+        for (_, pool), sites in sorted(self.blocks.items()):
             ranked = sorted(sites.items(), key=lambda entry: (-entry[1][1], entry[0].frames or ""))
             for site, (count, size, largest) in ranked[:_SITES]:
                 rows.add(
-                    "allocator_block", 1, device=_known(device), pool=pool, state=state or None, site=site.name, frames=site.frames,
-                    sites=1, blocks=count, bytes=size, largest_bytes=largest,
-                )  # fmt: skip
-            rest = [sums for _, sums in ranked[_SITES:]]
-            if rest:
-                rows.add(
-                    "allocator_block", 1, device=_known(device), pool=pool, state=state or None, site="(all other sites)",
-                    sites=len(rest), blocks=sum(sums[0] for sums in rest), bytes=sum(sums[1] for sums in rest),
-                    largest_bytes=max(sums[2] for sums in rest),
-                )  # fmt: skip
+                    "allocator_block", 1, pool=pool, site=site.name, blocks=count, bytes=size, largest_bytes=largest
+                )
+        for device in sorted({key[0] for key in self.pools} | set(self.traces)):
+            self._tell_device(rows, device)
 
     def _tell_device(self, rows: Rows, device: int) -> None:
-        pools = {key[1:]: sums for key, sums in self.pools.items() if key[0] == device}
-        trace = self.traces.get(device)
+        pools = {key[1]: sums for key, sums in self.pools.items() if key[0] == device}
+        trace = self.traces.get(device, _Trace())
         stat = {
             "allocated_bytes": sum(sums.allocated for sums in pools.values()),
-            "active_bytes": sum(sums.active for sums in pools.values()),
             "reserved_bytes": sum(sums.total for sums in pools.values()),
-            # torch counts no split bytes of expandable segments: their holes can be unmapped
-            "inactive_split_bytes": sum(sums.split for (_, _, expandable), sums in pools.items() if not expandable),
-            "segment": sum(sums.segments for sums in pools.values()),
+            "inactive_split_bytes": sum(sums.split for sums in pools.values()),
         }
-        moved = {"allocated": 0, "reserved": 0}
-        if trace is not None and pools:
-            moved["allocated"] = stat["allocated_bytes"] - trace.allocated
-            moved["reserved"] = stat["reserved_bytes"] - trace.reserved
-        if pools:
-            peaks = {}
-            if trace is not None and trace.peak is not None:
-                peaks["allocated_bytes"] = max(trace.peak.allocated + moved["allocated"], stat["allocated_bytes"])
-                peaks["reserved_bytes"] = max(trace.peak_reserved + moved["reserved"], stat["reserved_bytes"])
-            for metric, value in stat.items():
-                rows.add(
-                    "allocator_stat", 1, device=_known(device), summary=1, metric=metric, pool="all", current=value,
-                    peak=peaks.get(metric),
-                )  # fmt: skip
-            if trace is not None:
-                rows.add(
-                    "allocator_stat",
-                    1,
-                    device=_known(device),
-                    summary=1,
-                    metric="num_ooms",
-                    pool="all",
-                    current=trace.ooms,
-                )
-        if trace is None or not trace.entries:
-            return
-        events = [("oom", failure) for failure in trace.failures]
-        if trace.peak is not None:
-            events.append(("peak", trace.peak))
-        end = _Failure(trace.entries, trace.last_t, None, None, trace.allocated, trace.reserved, self.sites.unknown)
-        events.append(("end", end))
-        for event, failure in sorted(events, key=lambda entry: (entry[1].nth, entry[0] == "end")):
-            told = self._at(failure, moved, trace, pools)
+        if device in self.traces:
+            stat["num_ooms"] = trace.ooms
+        for metric, value in stat.items() if pools else ():
+            rows.add("allocator_stat", 1, device=_known(device), summary=1, metric=metric, current=value)
+        for failure in trace.failures:
+            gap = pools.get("default", _Pool()).largest_free if pools and _is_last(failure, trace) else None
             rows.add(
-                "allocator_trace", 1, device=_known(device), t=failure.t, event=event, nth=failure.nth, bytes=failure.size,
-                free_bytes=failure.free, site=failure.site.name, frames=failure.site.frames, **told,
-            )  # fmt: skip
+                "allocator_trace", 1, device=_known(device), nth=failure.nth, bytes=failure.size, largest_free_bytes=gap
+            )
         if trace.failures:
-            self._tell_failure(rows, device, trace, moved, pools)
+            self._tell_failure(rows, device, trace, pools)
 
-    def _at(
-        self, failure: _Failure, moved: Mapping[str, int], trace: _Trace, pools: Mapping[Any, _Pool]
-    ) -> dict[str, int | None]:
-        """What the device held at an event; the holes only where nothing changed since, for the segments are those of the end."""
-        if not pools:
-            return {}
-        same = (failure.allocated, failure.reserved) == (trace.allocated, trace.reserved)
-        own = [sums for (pool, _, _), sums in pools.items() if pool == "default"]
-        return {
-            "allocated_bytes": failure.allocated + moved["allocated"],
-            "reserved_bytes": failure.reserved + moved["reserved"],
-            "largest_free_bytes": max((sums.largest_free for sums in own), default=0) if same else None,
-            "private_free_bytes": sum(sums.inactive for (pool, _, _), sums in pools.items() if pool == "private")
-            if same
-            else None,
-        }
-
-    def _tell_failure(
-        self, rows: Rows, device: int, trace: _Trace, moved: Mapping[str, int], pools: Mapping[Any, _Pool]
-    ) -> None:
-        """The last failure as the allocator's own message would tell it."""
+    def _tell_failure(self, rows: Rows, device: int, trace: _Trace, pools: Mapping[str, _Pool]) -> None:
+        """The last failure as the allocator's own message would tell it; the holes only where nothing changed since."""
         failure = trace.failures[-1]
-        told = self._at(failure, moved, trace, pools)
-        allocated, reserved, private = (
-            told.get(name) for name in ("allocated_bytes", "reserved_bytes", "private_free_bytes")
-        )
-        text = (
-            f"memory snapshot: the trace ends with {trace.ooms} failures"
-            if trace.ooms > 1
-            else "memory snapshot: out of memory"
-        )
+        told: dict[str, int] = {}
+        if pools and _is_last(failure, trace):
+            private = pools.get("private", _Pool()).inactive
+            allocated = sum(sums.allocated for sums in pools.values()) + private
+            reserved = sum(sums.total for sums in pools.values())
+            told = {
+                "allocated_bytes": allocated,
+                "private_pool_bytes": private,
+                "unallocated_bytes": reserved - allocated,
+            }
+        what = f"the trace ends with {trace.ooms} failures" if trace.ooms > 1 else "out of memory"
+        asker = f", asked by {failure.site.name}" if failure.site.name else ""
         rows.add(
             "oom", 1, t=failure.t, allocator="torch", device=_known(device), requested_bytes=failure.size,
-            free_bytes=failure.free,
-            allocated_bytes=None if allocated is None or private is None else allocated + private,
-            private_pool_bytes=private,
-            unallocated_bytes=None if allocated is None or reserved is None or private is None else reserved - allocated - private,
-            text=f"{text}, asked by {failure.site.name}" if failure.site.name else text,
+            free_bytes=failure.free, text=f"memory snapshot: {what}{asker}", **told,
         )  # fmt: skip
         if failure.site.frames:
             for frame in failure.site.frames.split(" < "):
                 place, _, function = frame.rpartition(" ")
                 rows.add("frame", 1, t=failure.t, function=function, file=place.rpartition(":")[0])
+
+
+def _is_last(failure: _Failure, trace: _Trace) -> bool:
+    """Whether nothing changed after a failure, so that the segments, which are those of the end, are those of that moment."""
+    return (failure.allocated, failure.reserved) == (trace.allocated, trace.reserved)
 
 
 def _known(device: int) -> int | None:

@@ -46,7 +46,6 @@ class Stacks:
         self._process: tuple[str, int] | None = None
         self._line = 0
         self._calls: list[str] | None = None
-        self._title = ""
 
     def chunk(self, chunk: Chunk, named: bool = True) -> None:
         """Read a chunk; `named`: whether one of `ANCHORS` is in it, else it is read only where a stack goes on."""
@@ -69,7 +68,7 @@ class Stacks:
             rest = thread["rest"]
             # faulthandler prints the main thread last and names none; py-spy names it
             if "MainThread" in rest or ("most recent call first" in rest and "[" not in rest):
-                self._line, self._calls, self._title = number, [], line.strip()
+                self._line, self._calls = number, []
         elif self._calls is not None:
             call = _SPIED.match(line) or _FAULT.match(line)
             if call is None:

@@ -1,7 +1,7 @@
-"""What free text is asked for: topics, as data. Each is a few shapes of words, with what speaks against them, and samples.
+"""What free text is asked for: topics, as data. Each is a few shapes of words, with what speaks against them.
 
-Texts are read by words of the field, with an eye on negation ("no LoRA", "does not grow"). A topic without a sample and a near
-miss, a sentence that nearly says it, is refused: words alone match anything.
+Texts are read by words of the field, with an eye on negation ("no LoRA", "does not grow"). Words alone match anything: each topic has
+samples and near misses, sentences that nearly say it, in `topics.toml`.
 """
 
 from __future__ import annotations
@@ -12,41 +12,26 @@ from dataclasses import dataclass
 
 from oomdoc.ingest.prose_words import COUNT, FAILS, NUMBERS, SIZE, WORKS
 from oomdoc.regexes import regex
-from oomdoc.units import GIB, MIB, parse_size
+from oomdoc.units import GIB, parse_size
 
 
 @dataclass(frozen=True)
 class Topic:
     """A topic of free text: what says it (`shape`), and what in the clause speaks against it (`unless`).
 
-    `deniable`: whether a "no" before the words, or an "off" behind them, takes them back. `samples` pair a sentence with the
-    topic's number in it; `near_misses` are sentences that must not say it. ValueError where one of the two is missing.
+    `deniable`: whether a "no" before the words, or an "off" behind them, takes them back.
     """
 
     name: str
     says: str
     shape: re.Pattern[str]
-    samples: tuple[tuple[str, float | None], ...]
-    near_misses: tuple[str, ...]
     unless: re.Pattern[str] | None = None
     deniable: bool = True
 
-    def __post_init__(self) -> None:
-        if not self.samples or not self.near_misses:
-            raise ValueError(f"topic {self.name} needs a sample and a near miss")
 
-
-def _topic(
-    name: str,
-    says: str,
-    *shapes: str,
-    samples: tuple[tuple[str, float | None], ...],
-    near_misses: tuple[str, ...],
-    unless: str | None = None,
-    deniable: bool = True,
-) -> Topic:
+def _topic(name: str, says: str, *shapes: str, unless: str | None = None, deniable: bool = True) -> Topic:
     other = regex(unless, re.I) if unless else None
-    return Topic(name, says, regex("|".join(shapes), re.I), samples, near_misses, other, deniable)
+    return Topic(name, says, regex("|".join(shapes), re.I), other, deniable)
 
 
 _SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
@@ -79,8 +64,6 @@ TOPICS: tuple[Topic, ...] = (
         r"logprobs (?:of|for) (?:the )?prompts?",
         r"\"?\becho\b\"?\s*(?:=|:|is|set to|parameter)?\s*(?:true|1|on)\b",
         r"\bwith echo\b",
-        samples=(("clients ask for prompt_logprobs=5", None), ("request parameter: echo=true", None),),
-        near_misses=("the request asks for logprobs of the answer", "prompt_logprobs is off", "echo server on port 7",),
     ),
     _topic(
         "long-prompt",
@@ -95,16 +78,12 @@ TOPICS: tuple[Topic, ...] = (
         rf"{_TOKENS.format(2)}[- ]?tok(?:en)?s? (?:long )?(?:system )?{_PROMPT}\b",
         rf"\b{_TOKENS.format(3)} (?:long )?(?:system )?(?:prompts?|inputs?)\b",
         unless=r"\bno long\b",
-        samples=(("fails on prompts of about 90k tokens", 90000.0), ("short prompts are answered; this is after a long one", None),),
-        near_misses=("prompts of 900 tokens", "it takes a long time", "no long prompts",),
     ),
     _topic(
         "short-works",
         "short requests are answered",
         rf"\b(?:short|small)(?:er)? {_PROMPT}\b[^.;]{{0,60}}(?:{WORKS}|\banswered\b)",
         deniable=False,
-        samples=(("short prompts are answered", None),),
-        near_misses=("short prompts fail as well", "short of memory, but it works",),
     ),
     _topic(
         "multimodal",
@@ -118,8 +97,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bvision (?:inputs?|requests?|encoder)\b",
         r"\bmm_processor|limit_mm_per_prompt",
         unless=r"\b(?:container|docker|base|disk|oci) images?\b|text[- ]only|\bimages?(?:/s| ?per second)|\bepochs?\b",
-        samples=(("each request carries 12 images", None),),
-        near_misses=("text-only requests, no images", "the docker images are large", "Epoch 7 loss 1.2 images/s 4100 sent"),
     ),
     _topic(
         "lora",
@@ -127,8 +104,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bq?loras?\b(?:[^.;]{0,30}\brank (?P<rank>\d+))?",
         r"\bpeft\b",
         r"\b(?:with|the|one|an|each) adapters?\b",
-        samples=(("one LoRA adapter of rank 64 is loaded", 64.0), ("with the adapter it dies", None),),
-        near_misses=("no LoRA", "the network adapter is slow",),
     ),
     _topic(
         "draft-model",
@@ -140,8 +115,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bmedusa\b",
         r"\bmtp\b",
         r"\bn-?gram (?:lookup|speculation)",
-        samples=(("speculative decoding with a draft model", None),),
-        near_misses=("no speculative decoding", "a draft of the report",),
     ),
     _topic(
         "eager-cures",
@@ -150,8 +123,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"{WORKS}[^.;]{{0,60}}{_EAGER}",
         unless=FAILS,
         deniable=False,
-        samples=(("in eager mode it starts", None), ("works with cuda graphs off", None),),
-        near_misses=("eager mode did not help", "it fails in eager mode",),
     ),
     _topic(
         "eager-fails",
@@ -160,8 +131,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"{_EAGER}[^.;]{{0,40}}(?:does not|doesn't|did not|didn't|no) (?:help|change|fix|cure|difference)",
         rf"{_EAGER}[^.;]{{0,30}}\b(?:still|also|fails?|crashes)\b",
         deniable=False,
-        samples=(("eager mode did not help", None),),
-        near_misses=("in eager mode it starts",),
     ),
     _topic(
         "restart-cures",
@@ -171,8 +140,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bonly (?:a |the )?(?:re-?start|reboot)\w*",
         r"\buntil (?:it|the \w+|we|they)? ?(?:is |are |was )?(?:re-?start|reboot)\w*",
         r"\b(?:needs?|needed|has to be|must be|have to) (?:a )?(?:re-?start|reboot)\w*",
-        samples=(("only a restart brings the memory back", None),),
-        near_misses=("the pod was started at noon", "we did not restart",),
     ),
     _topic(
         "passes-when-fresh",
@@ -183,20 +150,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"\b(?:after|on) (?:a |an |the )?(?:\w+ )?{_ANEW}\b[^;]{{0,30}}\b{_SAME}\b[^;]{{0,40}}{WORKS}",
         unless=r"\b(?:smaller|shorter|half|other settings?|lower(?:ed)?|reduc\w+|with(?:out)? --|changed|instead)\b"
         rf"|(?:\b(?:not|neither|never)\b|n't\b)[^,;]{{0,12}}{WORKS}",
-        samples=(
-            ("I restarted and sent exactly this form again: fine.", None),
-            ("After a restart the same prompt works.", None),
-            ("the identical payload passes on a fresh server", None),
-            ("Replaying the same request against a newly started pod succeeds", None),
-        ),
-        near_misses=(
-            "after the restart it works",
-            "the same prompt fails again after a restart",
-            "restarted with half the batch and the same prompt works",
-            "after a restart the same prompt does not work",
-            "the same model works on another node",
-            "on the new server very long prompts work",
-        ),
     ),
     _topic(
         "transient",
@@ -209,8 +162,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"\b(?:a minute|a moment|some seconds|seconds|minutes) later\b[^.;]{{0,40}}{WORKS}",
         r"\b(?:intermittent|sporadic|transient)(?:ly)?\b",
         unless=r"\bfails? (?:on |at )?(?:every|each)\b|\b(?:every|each) (?:start|attempt|time) fails\b",
-        samples=(("the second start succeeds", None), ("fails once", None),),
-        near_misses=("fails on every second start", "the second start fails",),
     ),
     _topic(
         "several-engines",
@@ -232,15 +183,6 @@ TOPICS: tuple[Topic, ...] = (
         r"|\b(?:serves?|runs?|loads?|handles?|holds?|starts?|hosts?) (?:it|this|(?:this|that|the same|the very) (?:model|one|checkpoint|file|weights))\b(?! (?:model|one) too)"
         r"|\b(?:serves?|runs?|loads?|answers?|works?|starts?|fits?) (?:\w+ ){0,2}(?:fine|well|happily|without (?:trouble|problem|error)s?)\b"
         rf"|\b(?:one {_DEVICE} each|its own {_DEVICE})\b",
-        samples=(("models: org/m, two instances", 2.0), ("another user's notebook holds 9 GB of the same GPU", None),),
-        near_misses=(
-            "no other process uses the GPU",
-            "one server, tensor parallel on the same node",
-            "another engine on the same card serves it at 60 tok/s",
-            "the nightly test starts 4 engines and 4 API servers",
-            "jobs on the shared GPU server",
-            "llama.cpp answers fine on the same GPU",
-        ),
     ),
     _topic(
         "idle-device",
@@ -249,8 +191,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:other|others|remaining|second|rest)\b[^.;]{0,20}\b(?:is|are|stays?|sits?|remains?) (?:idle|empty|unused|free)\b",
         rf"\b{_DEVICE}\b[^.;]{{0,20}}\b(?:is|are|stays?|sits?|remains?) (?:idle|unused)\b",
         rf"\b{COUNT} (?:of (?:them|the \w+|\d+) )(?:{_DEVICE} )?(?:is|are|stay|sit|remain) (?:idle|empty|unused)\b",
-        samples=(("only GPU 0 is used", None), ("three of the cards are empty", None),),
-        near_misses=("all cards are used", "the queue is empty",),
     ),
     _topic(
         "tp-no-gain",
@@ -260,8 +200,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}\b(?:only|hardly|barely|merely)\b[^.;]{0,40}"
         r"\b(?:percent|went up|grew|rose|gains?|more)\b|\b(?:tp|tensor[- ]parallel\w*)\b[^.;\d]{0,20}\d+ to \d+\b[^;]{0,160}"
         r"\b(?:only|hardly|barely|merely)\b[^.;]{0,40}\d ?%",
-        samples=(("with TP 8 each rank holds hardly less", None),),
-        near_misses=("with TP 8 each rank holds an eighth",),
     ),
     _topic(
         "more-ranks-fail",
@@ -275,8 +213,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:each|every|all) (?:rank|gpu|card|device|shard)s?\b[^.;]{0,30}\b(?:own|whole|full) cop(?:y|ies)\b[^.;]{0,20}\b(?:kv|cache)\b",
         # of another model nothing follows for this one
         unless=r"\b(?:smaller|larger|bigger|tiny|different|other|another) (?:model|checkpoint)\b",
-        samples=(("with tp 8 it fails; with tp 4 on the same cards it fits", 8.0), ("every rank holds a whole copy of the KV head", None),),
-        near_misses=("with tp 4 it fails; with tp 8 on the same cards it fits", "the data is stored in two replicas", "tp 1 with a smaller model works for days. tp 2 crashes",),
     ),
     _topic(
         "ranks-uneven",
@@ -290,8 +226,6 @@ TOPICS: tuple[Topic, ...] = (
         r"[^.;]{0,30}\b(?:nodes?|stages?|ranks?|gpus?|cards?)\b",
         r"\b(?:first|last|one) (?:pp |pipeline )?(?:rank|stage|node|card|gpu)\b[^.;]{0,40}\b(?:oom|out of memory|runs? out|dies)\b"
         r"[^.;]{0,60}\bothers?\b",
-        samples=(("the last stage always uses more than the others", None), ("the layers are not split evenly across the nodes", None),),
-        near_misses=("all ranks use the same", "the load comes in the evening",),
     ),
     _topic(
         "prefix-evicted",
@@ -304,8 +238,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bprefills? (?:everything|all(?: of it)?|the (?:whole|entire|full) \w+|it all) (?:again|anew)\b",
         r"\b(?:push\w*|throw\w*|kick\w*|forc\w+) (?:\w+ ){0,3}(?:pages?|blocks?|prefix(?:es)?|contexts?|conversations?) out\b",
         unless=r"\bpreempt",
-        samples=(("its blocks are evicted while a tool runs and the context is prefilled again", None),),
-        near_misses=("requests are preempted: blocks evicted and recomputed", "the pod was evicted",),
     ),
     _topic(
         "host-full",
@@ -317,8 +249,6 @@ TOPICS: tuple[Topic, ...] = (
         r"[^.;]{0,60}\b(?:memory|ram)\b",
         r"\b(?:ssh|console) (?:dies|hangs|stops)\b|\bpower[- ]cycle\b|\bhard reset\b",
         unless=r"\b(?:gpu|device|kv) memory\b|\bvram\b",
-        samples=(("MemAvailable falls to 3 GiB, then ssh dies", None),),
-        near_misses=("the GPU memory is full", "the host has 256 GB RAM",),
     ),
     _topic(
         "failure-told",
@@ -335,12 +265,6 @@ TOPICS: tuple[Topic, ...] = (
         r"|\b(?:talks?|speaks?|warns?|mentions?|says something) (?:of|about)(?: \w+){0,2} oom\b"
         r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
         deniable=True,
-        samples=(("as soon as four queries come in: CUDA out of memory", None), ("总是报显存 OOM", None), ("it will run out of memory every evening", None), ("can you explain why we get CUDA out of memory", None), ("this is what happens: OOM", None), ("why would the server crash after two hours", None)),
-        near_misses=(
-            "no OOM so far", "both answer well and nothing has crashed so far", "the log talks of OOM and goes on", "it takes 19 GB", "vm.panic_on_oom = 0", "max 3 / oom 0 / oom_kill 0", "reboot before the OOM killer comes",
-            "I am afraid that it will crash with OOM at night", "we think it is going to run out of memory one day", "do the workers crash?", "busy all day. When does this go out of memory, and what do we change before?",
-            "does this mean that the sixth user gets an OOM", "could it go out of memory with ten of them", "是不是显存不够", "担心再压测下去会 OOM", "wir befürchten, dass er heute Nacht mit OOM endet",
-        ),
     ),
     _topic(
         "unanswered",
@@ -353,8 +277,6 @@ TOPICS: tuple[Topic, ...] = (
         # memory that is not given back
         unless=r"\b(?:answer key|no response (?:body|format|schema))\b|\b[\d.,]+ ?[KMGT]i?B\b.{0,160}\bnever comes? back\b|\b(?:memory|v?ram)\b.{0,120}\bnever comes? back\b|^\W{0,3}and never comes? back\b",
         deniable=False,
-        samples=(("request 4: no answer after 900 s", None), ("10 calls at once, none answered", None), ("every single call ends with a time-out", None), ("all the requests of the proxy timed out", None),),
-        near_misses=("all of them were answered", "every call that times out is sent again", "each request may time out after 60 s", "the process never returns a byte", "it jumps to 28 GB and never comes back, not even at night", "and never comes back, not even when nobody asks", "no response_format was set", "no tokens left in the bucket",),
     ),
     _topic(
         "requests-lost",
@@ -362,8 +284,6 @@ TOPICS: tuple[Topic, ...] = (
         r"(?<![\d.,])(?P<n>[1-9][\d,]*) (?:\w+ ){0,2}requests? (?:were |was |are |have been |had been |got )?(?:lost|dropped|failed|refused|rejected)\b",
         r"\blost (?P<n2>[1-9][\d,]*) (?:\w+ )?requests?\b",
         deniable=True,
-        samples=(("about 25 minutes, 18 rerank requests lost", 18.0), ("1,204 requests were dropped", 1204.0),),
-        near_misses=("18 requests were answered", "no requests were lost", "0 requests failed",),
     ),
     _topic(
         "asks-if-normal",
@@ -375,8 +295,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bwhere does the memory go\b|\bso much (?:gpu |video )?(?:memory|vram)\b",
         unless=r"\b(?:oom|out of memory|crash\w*|killed|fails?|failed|error|leak\w*|grow\w*|increas\w*)\b",
         deniable=False,
-        samples=(("it takes 73 GB. Is this usual?", None),),
-        near_misses=("is it normal that it crashes?", "memory grows, is this normal?",),
     ),
     _topic(
         "expandable-cures",
@@ -384,16 +302,12 @@ TOPICS: tuple[Topic, ...] = (
         rf"\bexpandable[-_ ]segments?\b[^.;]{{0,60}}(?:{WORKS}|\b(?:finish(?:es|ed)|surviv(?:es|ed)|complet(?:es|ed)|(?:ran|runs) through|no longer|not (?:occur|happen)\w*|(?:any ?more|since then)))",
         unless=r"\bif reserved but unallocated\b|\b(?:try|tried|setting)\b[^.;]{0,60}\b(?:not|n't|still|same)\b",
         deniable=False,
-        samples=(("with expandable segments it does not occur any more", None), ("run 7  expandable_segments:True   finished, twice", None)),
-        near_misses=("expandable segments: tried, still the same", "If reserved but unallocated memory is large try expandable_segments, which works",),
     ),
     _topic(
         "expandable-in-vain",
         "expandable segments were tried and change nothing",
         r"\bexpandable[-_ ]segments?(?:[:=]\s?true)?\b[^.;]{0,50}\b(?:the same|still (?:fails?|oom\w*|crash\w*|dies|runs? out)|no (?:difference|change|help|effect)|(?:did|does) ?n[o']t (?:help|change)|in vain|unchanged|same (?:end|error|result|failure|crash|oom|place))\b",
         deniable=False,
-        samples=(("expandable segments: tried, still the same", None), ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: same end", None), ("with expandable segments it still crashes", None), ("With PYTORCH_ALLOC_CONF=expandable_segments:True the same error", None)),
-        near_misses=("with expandable segments it does not occur any more", "try expandable_segments:True", "with expandable segments it is still up"),
     ),
     _topic(
         "nonsense-answered",
@@ -401,8 +315,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:gibberish|garbled|gibberisch|kauderwelsch)\b|\b(?:nonsense|garbage|random (?:tokens|characters|symbols)) (?:output|answers?|text|tokens?|replies)\b|\b(?:outputs?|answers?|repl(?:y|ies)|returns?|generat\w+) (?:only |nothing but |just )?(?:nonsense|garbage|exclamation marks?|rubbish)\b",
         r"[\"'“「:]\s?!{16,}|\bexclamation marks?\b[^.;]{0,30}\b(?:only|endless\w*|until|forever)\b|\blogits?\b[^.;]{0,24}\b(?:inf|nan)\b|感叹号|乱码|文字化け|кракозябр",
         deniable=True,
-        samples=(("it answers gibberish from the second prompt on", None), ('"content": "!!!!!!!!!!!!!!!!!!!!!!!!"', None), ("一直输出感叹号", None), ("logits: max=inf", None)),
-        near_misses=("garbage collection took 2 s", "it works!!!", "no gibberish any more", "!!!!!!!!!!!!!!!!!!!!!!!! WARNING !!!!!!!!!!!!!!!!!!!!!!!!"),
     ),
     _topic(
         "off-cures",
@@ -414,8 +326,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"\bwith [^.;]{{2,40}} (?:switched|turned) off\b[^.;]{{0,40}}{WORKS}",
         unless=r"\b(?:not|n't|neither|still|even|also)\b[^.;]{0,30}\b(?:help|work|start|fix|change)",
         deniable=False,
-        samples=(("without --enable-lora it starts", None), ("the base model alone starts", None),),
-        near_misses=("without --enable-lora it does not start",),
     ),
     _topic(
         "orphan-process",
@@ -427,8 +337,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bre-?parented\b",
         rf"\b(?:after|once|when)\b[^.;]{{0,20}}{_ENDED}[^.;]{{0,60}}\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}",
         rf"\b(?:memory|vram)\b[^.;]{{0,20}}{_KEPT}[^.;]{{0,20}}\b(?:after|once|when|even)\b[^.;]{{0,30}}{_ENDED}",
-        samples=(("the old server's worker is a zombie process", None), ("the memory is still occupied after I stopped the server", None),),
-        near_misses=("the old server had 40 GB", "the process is running",),
     ),
     _topic(
         "grows",
@@ -446,12 +354,6 @@ TOPICS: tuple[Topic, ...] = (
         # the order of words asks, wherever the sign at its end stands
         r"|(?:^|[.;:!?,] ) ?(?:is|are|does|do) (?:the|my|our|this|that|its|it|something|anything)\b(?: \w+){0,4}? (?:leak|grow|climb|ris|creep|increas)\w*"
         r"|\b(?:find out|check|see|tell|know|ask\w*|unsure) (?:me |us )?(?:what|whether|if|who) (?:\w+ ){0,2}(?:leak|grow|climb|ris)|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",
-        samples=(("memory grows by 300 MiB every hour", 300.0 * MIB), ("a memory leak", None),),
-        near_misses=(
-            "memory does not grow", "the KV cache usage grows with load", "please increase the memory", "1.4.2: fixed a memory leak in the parser",
-            "is the memory of the server growing?", "the same figure for both. Is the memory leaking from the old container, or is the", "should we worry that memory will grow?",
-            "where do the 30 GB go, is this a leak or", "please find out what leaks, or who took those 10 GiB of memory","we wonder whether its memory grows",
-        ),
     ),
     _topic(
         "repeated-prefix",
@@ -470,8 +372,6 @@ TOPICS: tuple[Topic, ...] = (
         # nor is one that was tried again behind a failure
         unless=r"\b(?:error|log|warning) messages?\b|\bre-?start\w*\b|\b(?:same|identical) (?:prompts?|messages?) (?:fails?|failed|works?|worked|passe[sd]|crash\w*|each|everywhere|throughout|as (?:before|above)|(?:for|in|at|on|with) (?:each|every|all|both))\b"
         r"|(?<![\d.])(?!0+(?:\.0+)? ?%)\d+(?:\.\d+)? ?% (?:of )?(?:prefix[- ]?)?(?:cache[- ]?)?hits?\b",
-        samples=(("the same system prompt in every chat", None), ("the same instructions in every chat, and some fail", None), ("sessions one after another in a circle", None),),
-        near_misses=("the same error messages again", "each prompt is different", "200 prompts, one after the other", "the same 200 prompts in every run", "same prompts each", "the same prompt fails again after a restart", "two identical prompts: 50.9 % prefix hits", "long: one prompt of 90,000 tokens, answered", "we send a probe with one prompt near the limit",),
     ),
     _topic(
         "texts-differ",
@@ -480,8 +380,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:prompts?|texts?|documents?|questions?|inputs?) (?:is|are|was|were|being) (?:all |always |each |every one )?(?:unique|distinct|random|never (?:repeated|the same|sent again))\b",
         r"\b(?:every|each|no) (?:prompt|text|document|question|input) (?:is |was )?(?:unique|(?:only )?once|(?:sent |used |asked )?twice)\b",
         unless=r"\b(?:suffix|tail|end|question)\w* (?:is|are|was|were) (?:unique|random|distinct)\b|\b\d+ (?:unique|distinct) ",
-        samples=(("with unique prompts it is half as fast", None), ("each text once", None), ("all prompts are random", None),),
-        near_misses=("with two different users", "40 distinct prompts in turn", "every prompt has the same beginning", "a unique id in each row"),
     ),
     _topic(
         "no-hits",
@@ -497,16 +395,12 @@ TOPICS: tuple[Topic, ...] = (
         r"|\b(?:different|unique|random|distinct) (?:prompts?|requests?|documents?|inputs?|questions?)\b"
         r"|\b(?:different|new|another|fresh|unlike) \w+ (?:each|every|for each|for every|in each|in every) (?:time|request|call|run|prompt|question)\b",
         deniable=False,
-        samples=(("nothing is hit: cached_tokens 0 at every turn", None), ("hit rate 0.0 %", None),),
-        near_misses=("hit rate 40 %", "hit rate 0.4", "hit rate zero, as each of the 500 documents is different", "no hits with random prompts", "hit rate 0.0 %, but the test sends another page each time", "CacheInfo(hits=19042, misses=52, maxsize=None, currsize=52)",),
     ),
     _topic(
         "shm",
         "the size of shared memory is spoken of; value in bytes where told",
         rf"(?:/dev/shm|\bshm[-_ ]?size\b|\bshared memory\b)(?:[^.;\n]{{0,40}}?(?P<size>{SIZE}))?",
         unless=r"broadcast block",
-        samples=(("docker's default /dev/shm of 64 MiB", 64.0 * MIB),),
-        near_misses=("No available shared memory broadcast block found", "memory shared by two people",),
     ),
     _topic(
         "lower-utilization-cures",
@@ -515,8 +409,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"{WORKS}[^.;]{{0,40}}(?:utili[sz]ation|gpu[-_ ]mem\w*)[^.;\d]{{0,20}}(?P<share2>0\.\d+)",
         unless=FAILS,
         deniable=False,
-        samples=(("gpu-memory-utilization 0.8 works", 0.8),),
-        near_misses=("gpu-memory-utilization 0.8 fails as well",),
     ),
     _topic(
         "higher-utilization-fails",
@@ -525,8 +417,6 @@ TOPICS: tuple[Topic, ...] = (
         rf"(?P<up>\b1(?:\.0+)?|\b0?\.9\d*)(?![\d.]*\d)[^;]{{0,80}}?{_SHORT}",
         unless=r"\bstill\b|\balso\b|\beven\b|\bsame (?:error|problem|oom)\b",
         deniable=False,
-        samples=(("utilization at the default completes, set to 0.97 it dies", 0.97),),
-        near_misses=("utilization set to 0.97 still works, no OOM; even then it fails",),
     ),
     _topic(
         "length-refused",
@@ -535,8 +425,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\bmax[-_ ](?:model|seq(?:uence)?)[-_ ]len\w*[^.;]{0,40}\b(?:larger|longer|more) than\b[^.;]{0,60}\b(?:kv|cache)\b",
         r"\b(?:context|sequence|model) length[^.;]{0,40}\b(?:does(?: not|n't) fit|exceeds?|larger than)\b[^.;]{0,40}\b(?:kv|key[-/ ]value|pool)\b",
         deniable=False,
-        samples=(("64000 tokens do not fit in the KV cache", None),),
-        near_misses=("64000 tokens fit in the KV cache",),
     ),
     _topic(
         "pool-pressed",
@@ -549,16 +437,12 @@ TOPICS: tuple[Topic, ...] = (
         r"(?! (?:context|length|precision|of (?:cached|reusable)))",
         r"\bkv[- ]cache usage\b[^;]{0,40}\b(?:at|to|reach\w*|hits?|[涨升]到|达到)?\s?(?:9[5-9](?:\.\d+)?|100(?:\.0+)?)\s?%",
         unless=r"\bprofil|\bwarm-?up\b",
-        samples=(("412 preemptions at the end of the job", 412.0), ("the pool was fully used the whole time", None),),
-        near_misses=("0 preemptions", "preemptions: 12 while profiling", "the pool has room",),
     ),
     _topic(
         "restarts-told",
         "a server is said to start over and over",
         r"\b\d+ restarts\b|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a (?:circle|loop)|every \d)|\brestart[- ]loop\b",
         r"\b(?:ended|terminated|killed|stopped)\b[^.;]{0,30}\b(?:starts?|begins?) (?:again |over |anew )?(?:from (?:zero|scratch|the (?:start|beginning)))\b",
-        samples=(("12 restarts so far, each at half of the shards", None),),
-        near_misses=("no restarts", "it restarted fine",),
     ),
     _topic(
         "scaling-told",
@@ -571,8 +455,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:hpa|autoscal\w+|keda|scaler)\b[^.;]{0,20}\b(?:keeps (?:on )?adding|goes? straight to)\b",
         r"\b(?:scales?|scaling|scaled)\b[^.;]{0,40}\bon (?:the )?(?:\w+ )?(?:sm[ _]active|sm occupancy|cpu|gpu (?:utili[sz]ation|usage|use|load))\b",
         deniable=False,
-        samples=(("replicas remain at 1 while the queue passes 200", None), ("the backlog doubles every minute, number of replicas unchanged", None), ("the HPA keeps adding pods", None),),
-        near_misses=("the replicas follow the load", "scaling laws", "replicas unchanged at night",),
     ),
     _topic(
         "driver-stuck",
@@ -581,14 +463,8 @@ TOPICS: tuple[Topic, ...] = (
         r"\bkill -(?:9|KILL)\b[^.;]{0,30}\b(?:no effect|not|nothing|in vain|without effect)\b",
         r"\b(?:unkillable|uninterruptible)\b|\bstate [DR]\b[^.;]{0,60}\breboot",
         deniable=False,
-        samples=(("kill -9 has no effect on it", None),),
-        near_misses=("killed with kill -9", "the driver is 570",),
     ),
-    _topic(
-        "autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b",
-        samples=(("keda scales on the queue length", None),),
-        near_misses=("no autoscaler here", "the scale of the problem",),
-    ),
+    _topic("autoscaler", "an autoscaler is spoken of", r"\b(?:hpa|keda|autoscal\w+|auto-scal\w+)\b"),
     _topic(
         # the driver of Windows (WDDM, also under WSL) puts into the host's memory what a device has no room for, and everything goes on, slower
         "spilled",
@@ -596,15 +472,11 @@ TOPICS: tuple[Topic, ...] = (
         r"(?P<gb>\d{1,3}(?:[.,]\d{1,2})?) ?GB\b[^.;\d]{0,12}\bshared (?:gpu|video|graphics) memory\b",
         r"\bshared(?: (?:gpu|video|graphics))?(?: memory)?(?: (?:is|at|shows|used))?[: ]{1,3}(?P<gb2>\d{1,3}(?:[.,]\d{1,2})?)(?= ?(?:/ ?\d{1,3}(?:[.,]\d{1,2})? ?)?GB\b)",
         r"\bspill(?:s|ed|ing)? (?:over )?(?:in)?to (?:the )?(?:system|host|main|shared) (?:ram|memory)\b",
-        samples=(('Task Manager shows 5.5 GB "shared GPU memory"', 5905580032.0), ("dedicated 23.6 / 24.0 GB, shared 4.5 / 31.9 GB", 4831838208.0), ("it spills into system memory", None),),
-        near_misses=("shared memory of 16 GB for the workers", "the pods have shared memory", "two GPUs share 8 GB", "use the cards in shared mode"),
     ),
     _topic(
         "unified-memory",
         "CPU and GPU share one memory",
         r"\bunified memory\b|\bGB10\b|\bgfx115\d\b|\bDGX Spark\b|\bJetson\b|\bStrix Halo\b|\bGrace[- ]Hopper\b",
-        samples=(("a DGX Spark on the desk", None),),
-        near_misses=("Apache Spark 3.5", "a unified log of the memory",),
     ),
     _topic(
         "cold-compile",
@@ -612,8 +484,6 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:compile|torch\.compile|inductor)[- ]cache\b[^.;]{0,40}\b(?:empty|deleted|cleared|cold|fresh|missing)\b",
         r"\b(?:empty|cold|cleared|fresh) (?:compile|compilation|inductor) cache\b",
         r"\bcold (?:start|compile|compilation)\b",
-        samples=(("the compile cache was empty", None), ("a cold start", None),),
-        near_misses=("the compile cache is warm", "a cold day",),
     ),
 )  # fmt: skip
 """Every topic that free text is searched for."""

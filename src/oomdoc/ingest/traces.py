@@ -14,7 +14,7 @@ Documents of any size and lines of documents are read span by span.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
@@ -73,11 +73,10 @@ class _Spans:
             if name in attributes:
                 put(found, MEANING["status"], attributes[name])  # type: ignore[arg-type]
         found["model"] = next((attributes[name] for name in _MODELS if attributes.get(name)), found.get("model"))
-        begin, end = _times(span)
-        if begin is not None:
-            found["start"] = begin
-        if end is not None:
-            found["end"] = end
+        found["start"] = span.get("startTimeUnixNano", span.get("start_time_unix_nano", span.get("startTime")))
+        found["end"] = span.get("endTimeUnixNano", span.get("end_time_unix_nano"))
+        if "duration" in span and "latency" not in found:  # of Jaeger
+            found["latency"], found["latency/"] = span["duration"], MEANING["latency_us"]
         trace = str(span.get("traceId") or span.get("traceID") or "")
         key = (trace, str(found.get("input")), str(found.get("output")))
         if trace and key in self._seen:
@@ -98,27 +97,6 @@ def _attributes(pairs: Iterable[Any]) -> dict[str, Any]:
             if isinstance(value, (str, int, float, bool)):
                 found[pair["key"]] = value
     return found
-
-
-def _times(span: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Epoch seconds of begin and end."""
-    begin = _number(span.get("startTimeUnixNano", span.get("start_time_unix_nano")), 1e9)
-    end = _number(span.get("endTimeUnixNano", span.get("end_time_unix_nano")), 1e9)
-    if begin is None:
-        begin, lasted = _number(span.get("startTime"), 1e6), _number(span.get("duration"), 1e6)
-        end = begin + lasted if begin is not None and lasted is not None else None
-    known = begin if begin is not None and 6.3e8 <= begin < 7.3e9 else None
-    return known, end if known is not None else None
-
-
-def _number(value: Any, divisor: float) -> float | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 25:
-        value = int(value)
-    return (
-        value / divisor
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e25
-        else None
-    )
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

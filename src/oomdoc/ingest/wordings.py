@@ -10,19 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oomdoc.ingest import torch_oom
-from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.base import Pattern, phrases
 from oomdoc.ingest.record import Record
 from oomdoc.regexes import regex
 
 REASON = "a known message in a wording that is new"
-ANCHORS = (
-    "ut of memory",
-    "for KV cache",
-    "KV cache size",
-    "KV cache pool",
-    "KV cache block",
-    "KV cache memory:",
-    "Model loading took",
+ANCHORS = phrases(
+    "ut of memory|for KV cache|KV cache size|KV cache pool|KV cache block|KV cache memory:|Model loading took"
 )
 """Literals that announce memory whatever stands around them; those of the patterns below do so as well."""
 MOST = 100  # told of one source: a log in a foreign wording would repeat itself by the thousand

@@ -7,6 +7,7 @@ All arithmetic is `physics`; here it is only asked.
 from __future__ import annotations
 
 import functools
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,9 @@ from oomdoc.errors import OomdocError
 from oomdoc.fit import Given, Logged, Question, ask
 from oomdoc.ledger.tokens import only_value
 from oomdoc.model import Engine
-from oomdoc.physics.architecture import Model
+from oomdoc.physics.architecture import CHUNKED, FULL, SLIDING, Model
 from oomdoc.physics.catalogue import find, states_positions
+from oomdoc.physics.config import read_config
 from oomdoc.physics.expect import expected, feature_bytes
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval
@@ -193,29 +195,16 @@ def _question(engine: Engine, total_bytes: float | None, config: Mapping[str, An
         return None
 
 
-def model_config(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A config.json again out of a row of `model_file`; None where the row does not tell enough to count by.
+def model_config(text: str | None) -> dict[str, Any] | None:
+    """The config.json of a bundle (`model_file`); None where it is none, or of no plain decoder.
 
-    Only plain decoders: what a row does not keep (which layers are dense, shared experts, states) decides for the others.
+    Of layers with experts, latent attention or states, and beside an encoder, a count by the config alone is too far from what the
+    engine takes.
     """
-    if not row.get("num_hidden_layers") or not row.get("hidden_size") or not row.get("num_attention_heads"):
+    try:
+        config = json.loads(text or "")
+        model = read_config(config)
+    except (ValueError, RecursionError, OomdocError):
         return None
-    if row.get("recurrent_layers") or row.get("num_experts") or row.get("kv_lora_rank") or row.get("multimodal"):
-        return None
-    names = {
-        "model_type": "model_type", "num_hidden_layers": "num_hidden_layers", "hidden_size": "hidden_size", "intermediate_size": "intermediate_size",
-        "num_attention_heads": "num_attention_heads", "num_key_value_heads": "num_key_value_heads", "head_dim": "head_dim", "vocab_size": "vocab_size",
-        "max_position_embeddings": "max_position_embeddings", "sliding_window": "sliding_window", "dtype": "torch_dtype",
-        "tie_word_embeddings": "tie_word_embeddings",
-    }  # fmt: skip
-    config = {key: row[name] for name, key in names.items() if row.get(name) is not None}
-    if row.get("architecture"):
-        config["architectures"] = [row["architecture"]]
-    full, sliding = row.get("full_attention_layers") or 0, row.get("sliding_layers") or 0
-    if full + sliding == row["num_hidden_layers"]:
-        config["layer_types"] = ["full_attention"] * full + ["sliding_attention"] * sliding
-    if row.get("quant_method"):
-        config["quantization_config"] = {
-            "quant_method": row["quant_method"], "bits": row.get("quant_bits"), "group_size": row.get("quant_group_size"),
-        }  # fmt: skip
-    return config
+    plain = {cache.kind for cache in model.caches} <= {FULL, SLIDING, CHUNKED}
+    return config if plain and not model.multimodal and not model.expert_size and not model.experts_per_token else None

@@ -21,10 +21,10 @@
 -- gap_bytes: the largest free piece at last; NULL = not told
 WITH last_of AS (SELECT source, device, max(summary) AS summary FROM allocator_stat GROUP BY ALL),
 one AS (
-  SELECT a.source, a.device, min(a.source || ':' || a.line) AS ref,
-    max(current) FILTER (metric = 'allocated_bytes' AND pool = 'all') AS allocated,
-    max(current) FILTER (metric = 'reserved_bytes' AND pool = 'all') AS reserved,
-    max(current) FILTER (metric = 'inactive_split_bytes' AND pool = 'all') AS split, max(current) FILTER (metric = 'num_ooms') AS ooms,
+  SELECT a.source, a.device, arg_min(a.source || ':' || a.line, a.line) AS ref,
+    max(current) FILTER (metric = 'allocated_bytes') AS allocated,
+    max(current) FILTER (metric = 'reserved_bytes') AS reserved,
+    max(current) FILTER (metric = 'inactive_split_bytes') AS split, max(current) FILTER (metric = 'num_ooms') AS ooms,
       max(current) FILTER (metric = 'num_alloc_retries') AS retries
   FROM allocator_stat a
   JOIN last_of l ON a.source = l.source AND a.device IS NOT DISTINCT FROM l.device AND a.summary = l.summary
@@ -33,7 +33,7 @@ one AS (
   SELECT source, device, summary, min(line) FILTER (metric IN ('allocated_bytes', 'reserved_bytes')) AS line,
     max(current) FILTER (metric = 'allocated_bytes') AS live, max(current) FILTER (metric = 'reserved_bytes') AS reserved,
     max(current) FILTER (metric = 'inactive_split_bytes') AS split, max(current) FILTER (metric = 'largest_free_bytes') AS largest_free
-  FROM allocator_stat WHERE pool = 'all' GROUP BY ALL
+  FROM allocator_stat GROUP BY ALL
 ), gap AS (
   SELECT *, reserved - live AS gap,
     max(reserved - live) OVER (PARTITION BY source, device ORDER BY summary ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS most

@@ -15,7 +15,6 @@ for stands in table `column_reading`. `lifted` takes tables out of prose, before
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -27,7 +26,7 @@ from oomdoc.ingest.forms.groups import Gatherer
 from oomdoc.ingest.forms.statements import TITLE, of_message, stated, with_moment
 from oomdoc.ingest.forms.tables import Tables, first_layout, names_time
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
-from oomdoc.ingest.json_pieces import BrokenError
+from oomdoc.ingest.json_pieces import BrokenError, loads
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -42,20 +41,13 @@ _YAML_LINE = regex(r"\s*(?:- )?(?:[\w.@/() %-]{1,60}|\"[^\"]{1,80}\"|'[^']{1,80}
 # ---- which form
 
 
-def _loads(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
 _LEAD = 160
 
 
 def _object(line: str) -> dict[str, Any] | None:
     """The object that a line is, or that stands behind the stamp and the names of a logger; None for another line."""
     at = line.find("{", 0, _LEAD)
-    value = _loads(line[at:]) if at >= 0 and line.rstrip()[-1:] == "}" else None
+    value = loads(line[at:]) if at >= 0 and line.rstrip()[-1:] == "}" else None
     if not isinstance(value, dict):
         return None
     value = of_message(value)
@@ -94,7 +86,7 @@ def form_of(head: Head) -> str:
         return ""
     begin = filled[0].lstrip("\ufeff \t")[:1]
     if begin in ("{", "["):
-        values = [_loads(line) for line in filled[:20]]
+        values = [loads(line) for line in filled[:20]]
         if begin == "{" and sum(isinstance(value, dict) for value in values) > 0.7 * len(values) and len(values) > 1:
             objects = [of_message(value) for value in values if isinstance(value, dict)]
             found = _try(record for value in objects for record in exploded(1, _titled(value), value, {}))

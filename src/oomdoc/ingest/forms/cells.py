@@ -29,6 +29,7 @@ _NULLS = frozenset(
     ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
 )
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
+_DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _TEXT = 400
 
 
@@ -166,7 +167,7 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
 
 def _size(quantity: Quantity, text: str, unit: str) -> int:
     bare = text.strip()
-    size = parse_size(bare, binary=_is_binary(quantity), unit=_spelled(unit))
+    size = parse_size(bare, binary=_is_binary(quantity), unit="" if unit == "B" else unit)
     if size is None:
         number, behind = number_of(bare)
         if behind:
@@ -180,15 +181,9 @@ def _is_binary(quantity: Quantity) -> bool:
     return quantity.table not in ("process_memory",)
 
 
-def _spelled(unit: str) -> str:
-    return "" if unit in ("", "B") else unit
-
-
 def _scaled(quantity: Quantity, number: float, unit: str) -> int:
     if unit in ("KB", "MB", "GB", "TB"):
-        factor = {"K": KIB, "M": MIB, "G": GIB, "T": 1024 * GIB}[unit[0]]
-        if not _is_binary(quantity):
-            factor = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}[unit[0]]
+        factor = _FACTORS[unit[0] + "iB"] if _is_binary(quantity) else _DECIMAL[unit]
     else:
         factor = _FACTORS.get(unit, 1)
     return round(number * factor)
@@ -305,23 +300,16 @@ def is_count(cell: Any) -> bool:
 # ---- sizes of a host and of a device
 
 _MOST = 64 << 40
-_DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def size_of(cell: Any, unit: str, binary: bool) -> int | None:
     """A size in bytes; `MB` of a device is 2**20, of a host what it says."""
-    if null(cell):
+    if null(cell) or not isinstance(cell, (str, int, float)):
         return None
-    if isinstance(cell, str) and not is_number(cell):
-        size = parse_size(cell, binary=binary)
-        return size if size is not None and size <= _MOST else None
-    try:
-        number, behind = number_of(cell)
-    except UnreadableError:
-        return None
+    number, behind = number_of(cell) if is_number(cell) else (0.0, "?")
     if behind:
-        size = parse_size(str(cell), binary=binary)
-        return size if size is not None and size <= _MOST else None
-    factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
-    value = round(number * factor)
-    return value if 0 <= value <= _MOST else None
+        value = parse_size(str(cell), binary=binary)
+    else:
+        factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
+        value = round(number * factor)
+    return value if value is not None and 0 <= value <= _MOST else None

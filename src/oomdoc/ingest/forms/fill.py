@@ -218,16 +218,15 @@ class Filler:
         if free is None or free < 0:
             return
         self.rows.add(
-            "allocator_segment", one.line, pool="default", segments=1, total_bytes=total, allocated_bytes=active,
-            active_bytes=active, inactive_bytes=free, inactive_split_bytes=free if active else 0,
-            largest_free_bytes=one.get("segment.gap"),
+            "allocator_segment", one.line, pool="default", total_bytes=total, allocated_bytes=active,
+            inactive_bytes=free, largest_free_bytes=one.get("segment.gap"),
         )  # fmt: skip
 
     def allocator_stat(self, one: Cells) -> None:
         """The books of the allocator at one moment: a table of its own, by the number that orders them."""
         self._books += 1
         for taken, value in one.named():
-            self.rows.add("allocator_stat", one.line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], pool="all", current=round(value))  # fmt: skip
+            self.rows.add("allocator_stat", one.line, device=taken.device, summary=self._books, metric=taken.quantity.column[1:], current=round(value))  # fmt: skip
 
     # ---- the engine
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from oomdoc.ingest.setting_names import bare_letters, of_header
+from oomdoc.ingest.setting_names import of_header
 from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
@@ -110,7 +110,7 @@ def pieces(name: str) -> list[str]:
     >>> pieces("rssGiB_0_7_3"), pieces("gpu0_mib")
     (['rss', 'gib', '0_7_3'], ['gpu', '0', 'mib'])
     """
-    text = _UNIT_CASE.sub(lambda unit: f" {unit[0].lower()} ", in_english(bare_letters(name)).strip().strip("\"'`*"))
+    text = _UNIT_CASE.sub(lambda unit: f" {unit[0].lower()} ", in_english(name).strip().strip("\"'`*"))
     return [piece.lower() for piece in _PIECE.findall(_CAMEL.sub(" ", text)) if piece]
 
 

@@ -8,7 +8,6 @@ They are a table whose header stands in every row. What the names mean, the voca
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.forms.text import pairs
 from oomdoc.ingest.forms.trees import Record
+from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import stamp
 from oomdoc.regexes import regex
@@ -81,10 +81,7 @@ def stated(line: str) -> Iterator[tuple[str, Any]]:
     line = line[:_LINE_CAP]
     begin = line.find('{"')
     if begin >= 0 and line.rstrip().endswith("}"):
-        try:
-            value = json.loads(line[begin:])
-        except (ValueError, RecursionError):
-            value = None
+        value = loads(line[begin:])
         if isinstance(value, Mapping):
             yield from ((str(name), each) for name, each in value.items() if isinstance(each, (int, float)) and not isinstance(each, bool))  # fmt: skip
             return

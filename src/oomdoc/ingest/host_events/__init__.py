@@ -35,28 +35,8 @@ KINDS: dict[str, str] = {
     "killed-by-operator": "a person or script sent the kill",
 }
 """Every kind of `host_event` that this module and `notes` give, and what it says."""
-FACTS: dict[str, str] = {
-    "shm-size": "how large /dev/shm is, bytes",
-    "disk-free": "what is free in a file system on a disk, bytes",
-    "shm-file": "a file that the server makes in /dev/shm, bytes",
-    "host-size": "physical memory of the machine, bytes",
-    "boot-time": "when the machine was started, epoch seconds: what the kernel's own clock counts from",
-    "kernel-log-from": "when the first line of a kernel log was written, epoch seconds: it tells nothing of what was before",
-    "log-of-pod": "a collector names this pod beside each line of the log",
-    "log-zone": "a collector's clock less the engine's own, seconds: the zone of what else is taken on the host",
-    "told-day": "the latest day that a short text names which is no log of the engine's, epoch seconds",
-    "container-limit": "a memory limit given to a container or unit, bytes",
-    "swap-space": "the engine warns that its own swap space (bytes) is large for the host",
-    "cpu-pool-default": "the KV pool of the CPU backend has its default size, bytes",
-    "page-cache-dropped": "somebody had the kernel give up the page cache of the host",
-    "unit-started": "the supervisor started a unit",
-    "stop-asked": "somebody, or a schedule, asked the supervisor to stop a unit, a container or all replicas",
-    "ended-orderly": "a supervisor says that what it was asked to stop ended without an error",
-    "pinned-alloc": "page-locked host memory is asked for: if `CUDA error: invalid argument` follows, that failed",
-}
-"""Topics of `note` rows that this module and `launch` give: sizes and circumstances, no failures."""
 
 PATTERNS: tuple[Pattern, ...] = (
     *kills.PATTERNS, *ray.PATTERNS, *kills.SIGNALS, *shared_memory.PATTERNS, *allocations.PATTERNS, *machine.PATTERNS,
 )  # fmt: skip
-"""Statements about host memory, shared memory and device errors; `KINDS` and `FACTS` say what each means."""
+"""Statements about host memory, shared memory and device errors; `KINDS` says what each means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern
+from oomdoc.ingest.base import TEXT_CAP, Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, event, fact
 from oomdoc.ingest.host_events.shared_memory import SHM_NAME
 
@@ -29,19 +29,10 @@ _NOT_HOST = (
 )
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "pinned-alloc-failed",
-        "cuda",
-        (
-            "pinned",
-            "pin_memory",
-            "HostAlloc",
-            "HostRegister",
-            "HostMalloc",
-            "MallocHost",
-            "num_cpu_blocks",
-            "register ptr",
-            "nable to pin",
-            "ailed to pin",
+        "pinned-alloc-failed", "cuda",
+        phrases(
+            "pinned|pin_memory|HostAlloc|HostRegister|HostMalloc|MallocHost|num_cpu_blocks|register ptr|"
+            "nable to pin|ailed to pin"
         ),
         (
             r"(?:[Pp]inned (?:host )?(?:memory|pool)|pin_memory|cudaHost(?:Alloc|Register)|num_cpu_blocks)"
@@ -54,24 +45,16 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\bregister (?:host )?ptr failed|\b(?:[Uu]nable|[Ff]ailed) to pin (?:host |CPU )?memory",
         ),
         event("pinned-alloc-failed"),
-        (
-            "ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory",
-            {"bytes": 2 << 30},
-        ),
+        ("ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory", {"bytes": 2 << 30}),
         (
             "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
             {"bytes": 96 << 30, "limit_bytes": 60 << 30},
         ),
-        (
-            "torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument",
-            {"bytes": None},
-        ),
+        ("torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument", {"bytes": None}),
         ("hipHostRegister failed, size=5368709120", {"bytes": 5 << 30}),
     ),
     pattern(
-        "pinned-alloc",
-        "cuda",
-        ("pinned memory", "pin_memory"),
+        "pinned-alloc", "cuda", ("pinned memory", "pin_memory"),
         # the second: a line of a program, as a stack prints it
         (
             r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",
@@ -83,9 +66,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"value": None}),
     ),
     pattern(
-        "cpu-allocator",
-        "torch",
-        ("DefaultCPUAllocator",),
+        "cpu-allocator", "torch", ("DefaultCPUAllocator",),
         (r"DefaultCPUAllocator: (?:can.t allocate|not enough) memory: you tried to allocate (?P<size>\d+) bytes",),
         event("host-alloc-failed"),
         (
@@ -95,17 +76,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "host-alloc-failed",
-        "libc",
-        (
-            "std::bad_alloc",
-            "Cannot allocate memory",
-            "MemoryError",
-            "memory allocation of",
-            "host memory",
-            "CPU memory",
-            "system memory",
-            "host RAM",
+        "host-alloc-failed", "libc",
+        phrases(
+            "std::bad_alloc|Cannot allocate memory|MemoryError|memory allocation of|host memory|CPU memory|"
+            "system memory|host RAM"
         ),
         (
             r"\bstd::bad_alloc\b",
@@ -132,9 +106,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("RuntimeError: insufficient system memory", {"bytes": None}),
     ),
     pattern(
-        "swap-space",
-        "vllm",
-        ("Too large swap space",),
+        "swap-space", "vllm", ("Too large swap space",),
         (rf"Too large swap space\. (?P<size>{SIZE}) out of the (?P<limit>{SIZE}) total CPU memory",),
         event("swap-space"),
         (
@@ -144,9 +116,7 @@ PATTERNS: tuple[Pattern, ...] = (
         versions="0.1.7 – 0.17.1",
     ),
     pattern(
-        "swap-space-warning",
-        "vllm",
-        ("too large swap space",),
+        "swap-space-warning", "vllm", ("too large swap space",),
         (rf"Possibly too large swap space\. (?P<size>{SIZE}) out of the {SIZE} total CPU memory",),
         fact("swap-space"),
         (
@@ -156,9 +126,7 @@ PATTERNS: tuple[Pattern, ...] = (
         versions="0.1.7 – 0.17.1",
     ),
     pattern(
-        "cpu-pool-default",
-        "vllm",
-        ("VLLM_CPU_KVCACHE_SPACE",),
+        "cpu-pool-default", "vllm", ("VLLM_CPU_KVCACHE_SPACE",),
         (r"VLLM_CPU_KVCACHE_SPACE \(Gi?B\) for CPU backend is not set, using (?P<size>\d{1,4}) by default",),
         fact("cpu-pool-default", lambda match: int(match["size"]) << 30),
         (
@@ -169,9 +137,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         # counts of free blocks by order, as the kernel lists them by itself or at a failure; `views/64_free_pieces.sql` weighs them
-        "free-blocks",
-        "kernel",
-        ("zone ", "*4kB"),
+        "free-blocks", "kernel", ("zone ", "*4kB"),
         (
             r"^Node \d{1,3}, zone +(?:Normal|Movable) +(?P<counts>\d{1,9}(?: +\d{1,9}){8,14})(?!\d)",
             r"^Node \d{1,3} (?:Normal|Movable): (?P<blocks>\d{1,9}\*4kB .{20,300}?) = \d",
@@ -189,21 +155,17 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         # /proc/vmstat
-        "compactions",
-        "kernel",
-        ("compact_fail ", "compact_stall "),
+        "compactions", "kernel", ("compact_fail ", "compact_stall "),
         (r"^(?P<text>compact_(?:fail|stall)) +(?P<value>\d{1,15})\b",),
         _compactions,
         ("compact_fail 1350022", {"topic": "compaction", "text": "compact_fail", "value": 1350022.0}),
         table="note",
     ),
     pattern(
-        "driver-no-memory",
-        "kernel",
-        ("NV_ERR_NO_MEMORY",),
+        "driver-no-memory", "kernel", ("NV_ERR_NO_MEMORY",),
         (r"NVRM: .{0,300}NV_ERR_NO_MEMORY",),
         _no_memory,
         ("NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x51)", {"kind": "memory"}),
         table="log_error",
     ),
-)
+)  # fmt: skip

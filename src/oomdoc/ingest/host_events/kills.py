@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import event, fact, host_event, size_in_bytes
 from oomdoc.units import KIB
 
@@ -28,9 +28,7 @@ _EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(
 _AUDIT = r"type=ANOM_ABEND .{0,300}\bpid=(?P<pid>\d{1,9}) comm=\"?(?P<process>[^\s\"]{1,64})\"? .{0,300}\bsig="
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "kernel-oom-victim",
-        "kernel",
-        ("Killed process", "Kill process"),
+        "kernel-oom-victim", "kernel", ("Killed process", "Kill process"),
         (
             r"(?:(?P<scope>Memory cgroup )?(?P<oom>[Oo]ut of memory(?: \([^)]*\))?): )?"
             r"Kill(?:ed)? process (?P<pid>\d+),? (?:UID \d+,? )?\((?P<process>[^)]*)\)(?P<rest>.*)",
@@ -52,9 +50,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("Killed process 88 (python3) total-vm:9kB, anon-rss:4kB", {"kind": "oom-kill", "bytes": 4096}),
     ),
     pattern(
-        "kernel-oom-constraint",
-        "kernel",
-        ("oom-kill:constraint",),
+        "kernel-oom-constraint", "kernel", ("oom-kill:constraint",),
         (
             r"oom-kill:constraint=CONSTRAINT_(?P<constraint>\w+)(?:.{0,2000}?\btask_memcg=(?P<memory_group>[^,]{1,500}))?"
             r".{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",
@@ -67,9 +63,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("oom-kill:constraint=CONSTRAINT_NONE,...,task=a::b,pid=13,uid=0", {"kind": "node-oom-kill", "pid": 13}),
     ),
     pattern(
-        "kernel-cgroup-usage",
-        "kernel",
-        ("memory: usage", "as a result of limit of"),
+        "kernel-cgroup-usage", "kernel", ("memory: usage", "as a result of limit of"),
         (
             r"(?<![\w+])memory: usage (?P<size>\d+ ?kB), limit (?P<limit>\d+ ?kB), failcnt \d+",
             r"Tasks? in (?P<memory_group>\S+) killed as a result of limit of",
@@ -79,31 +73,23 @@ PATTERNS: tuple[Pattern, ...] = (
             "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
             {"bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
         ),
-        (
-            "Task in /docker/ab killed as a result of limit of /docker/ab",
-            {"memory_group": "/docker/ab"},
-        ),
+        ("Task in /docker/ab killed as a result of limit of /docker/ab", {"memory_group": "/docker/ab"}),
     ),
     pattern(
-        "kernel-oom-invoked",
-        "kernel",
-        ("invoked oom-killer", "oom_reaper: reaped"),
+        "kernel-oom-invoked", "kernel", ("invoked oom-killer", "oom_reaper: reaped"),
         (r"\binvoked oom-killer: ", r"oom_reaper: reaped process (?P<pid>\d+) \((?P<process>[^)]*)\)"),
         event("oom-kill"),
         ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", {"process": None}),
         ("oom_reaper: reaped process 31 (VLLM::Worker), now anon-rss:0kB", {"pid": 31, "process": "VLLM::Worker"}),
     ),
     pattern(
-        "kubelet-system-oom",
-        "kubelet",
-        ("System OOM encountered",),
+        "kubelet-system-oom", "kubelet", ("System OOM encountered",),
         (r"System OOM encountered, victim process: (?P<process>[^,]+), pid: (?P<pid>\d+)",),
         event("node-oom-kill"),
         ("System OOM encountered, victim process: python3, pid: 77", {"pid": 77, "process": "python3"}),
     ),
     pattern(
-        "oom-daemon",
-        "systemd",
+        "oom-daemon", "systemd",
         ("systemd-oomd", "being more than", "sending SIG", "killed by the OOM killer", "with result"),
         (
             r"(?:systemd-oomd\S* |^)Killed /\S*?(?P<process2>[^/\s]+?)(?:\.(?:scope|service|slice))? due to memory (?:used|pressure)",
@@ -114,10 +100,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:(?P<process4>[\w@\\.-]{1,80})\.(?:service|scope): )?Failed with result 'oom-kill'",
         ),
         event("node-oom-kill"),
-        (
-            "vllm.service: A process of this unit has been killed by the OOM killer.",
-            {"process": "vllm"},
-        ),
+        ("vllm.service: A process of this unit has been killed by the OOM killer.", {"process": "vllm"}),
         (
             "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
             {"process": "a"},
@@ -128,26 +111,17 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "docker-oom",
-        "docker",
-        ("OOMKilled", "TaskOOM", "container oom"),
+        "docker-oom", "docker", ("OOMKilled", "TaskOOM", "container oom"),
         (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
         event("cgroup-oom-kill"),
         '            "OOMKilled": true,',
         "container oom 0123456789abcdef (image=a, name=b)",
     ),
     pattern(
-        "batch-oom",
-        "slurm",
-        (
-            "oom_kill event",
-            "oom-kill event",
-            "OOM Killed",
-            "memory limit",
-            "Out Of Memory",
-            "OUT_OF_ME",
-            "TERM_MEMLIMIT",
-            "job killed: mem",
+        "batch-oom", "slurm",
+        phrases(
+            "oom_kill event|oom-kill event|OOM Killed|memory limit|Out Of Memory|OUT_OF_ME|TERM_MEMLIMIT|"
+            "job killed: mem"
         ),
         (
             r"Detected (?P<count>\d+) oom[_-]kill event",
@@ -165,11 +139,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ("srun: error: node1: task 0: Out Of Memory", {"count": None}),
         "slurmstepd: error: Exceeded job memory limit at some point.",
     ),
-)
+)  # fmt: skip
 SIGNALS: tuple[Pattern, ...] = (
     pattern(
-        "bus-error",
-        "libc",
+        "bus-error", "libc",
         ("SIGBUS", "Bus error", "bus error", "exit code", "exit status", "exited with", "exitcode"),
         (
             r"\*\*\* SIGBUS",
@@ -189,21 +162,10 @@ SIGNALS: tuple[Pattern, ...] = (
         "engine-1 exited with code 135",
     ),
     pattern(
-        "segfault",
-        "libc",
-        (
-            "SIGSEGV",
-            "SIGILL",
-            "SIGFPE",
-            "Segmentation fault",
-            "Illegal instruction",
-            "Floating point exception",
-            "segfault at",
-            "Segfault encountered",
-            "Caught signal",
-            "trap divide error",
-            "trap invalid opcode",
-            "general protection",
+        "segfault", "libc",
+        phrases(
+            "SIGSEGV|SIGILL|SIGFPE|Segmentation fault|Illegal instruction|Floating point exception|segfault at|"
+            "Segfault encountered|Caught signal|trap divide error|trap invalid opcode|general protection"
         ),
         # arch/x86/kernel/traps.c: what is no page fault is reported as `traps: NAME[PID] ... ip:`
         (
@@ -226,33 +188,24 @@ SIGNALS: tuple[Pattern, ...] = (
             "[ 4.2] traps: python3[77] trap divide error ip:7f2c sp:7ffd error:0 in libmath.so.3[7f2c+1e]",
             {"pid": 77, "process": "python3"},
         ),
-        (
-            "traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]",
-            {"pid": 9},
-        ),
+        ("traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]", {"pid": 9}),
         "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
     ),
     pattern(
-        "slurm-job-limit",
-        "slurm",
-        ("MinMemoryNode=",),
+        "slurm-job-limit", "slurm", ("MinMemoryNode=",),
         (r"\bMinMemoryNode=(?P<size>\d{1,9}(?:\.\d{1,3})?[KMGT]?)\b",),
         fact("container-limit", must=True),
         ("   MinMemoryNode=240G", {"value": 240 << 30}),
     ),
     pattern(
-        "slurm-job-signal",
-        "slurm",
-        ("ExitCode=0:",),
+        "slurm-job-signal", "slurm", ("ExitCode=0:",),
         (r"\bExitCode=0:(?P<signal>[1-9]\d?)\b",),
         lambda row, match: {"exit_code": -int(match["signal"])},
         ("   Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:9", {"exit_code": -9}),
         table="process_exit",
     ),
     pattern(
-        "audit-bus-error",
-        "kernel",
-        ("ANOM_ABEND",),
+        "audit-bus-error", "kernel", ("ANOM_ABEND",),
         (rf"{_AUDIT}(?:SIGBUS|7)\b",),
         event("bus-error"),
         (
@@ -265,9 +218,7 @@ SIGNALS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "audit-segfault",
-        "kernel",
-        ("ANOM_ABEND",),
+        "audit-segfault", "kernel", ("ANOM_ABEND",),
         (rf"{_AUDIT}(?:SIGSEGV|SIGILL|SIGFPE|4|8|11)\b",),
         event("segfault"),
         (
@@ -275,4 +226,4 @@ SIGNALS: tuple[Pattern, ...] = (
             {"pid": 435, "process": "php-fpm"},
         ),
     ),
-)
+)  # fmt: skip

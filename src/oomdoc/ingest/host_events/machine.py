@@ -47,9 +47,7 @@ def booted(printed: str) -> int | None:
 
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "xid",
-        "xid",
-        ("NVRM: Xid",),
+        "xid", "xid", ("NVRM: Xid",),
         (
             r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
             r"(?:, name=(?P<process>[^,]+))?",
@@ -57,12 +55,7 @@ PATTERNS: tuple[Pattern, ...] = (
         event("xid"),
         (
             "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
-            {
-                "count": 31,
-                "pid": 797,
-                "process": "python3",
-                "meaning": "a kernel touched an address that is not mapped (MMU fault): a fault of the program, seldom of the driver",
-            },
+            {"count": 31, "pid": 797, "process": "python3"},
         ),
         (
             "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
@@ -70,9 +63,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "reboot",
-        "systemd",
-        ("reboot", "powering down", "systemd-shutdown"),
+        "reboot", "systemd", ("reboot", "powering down", "systemd-shutdown"),
         (
             r"reboot: Restarting system",
             r"System is (?:rebooting|powering down)",
@@ -86,9 +77,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "Node node-b has been rebooted, boot id: 0a1b",
     ),
     pattern(
-        "process-limit",
-        "host",
-        ("prlimit", "ulimit"),
+        "process-limit", "host", ("prlimit", "ulimit"),
         (
             r"\bprlimit\b[^\n]{0,200}?--as[= ](?P<limit>\d+)"
             r"(?:[^\n]*?virtual size[^:\n]{0,60}: (?P<size>\d+ bytes))?",
@@ -97,20 +86,12 @@ PATTERNS: tuple[Pattern, ...] = (
         _process_limit,
         (
             "prlimit --pid 44 --as=3000000000   # at 2026-11-19T04:00:01Z, virtual size before: 2900000000 bytes",
-            {
-                "kind": "process-limit",
-                "pid": 44,
-                "limit_bytes": 3000000000,
-                "bytes": 2900000000,
-                "t": 1795060801.0,
-            },
+            {"kind": "process-limit", "pid": 44, "limit_bytes": 3000000000, "bytes": 2900000000, "t": 1795060801.0},
         ),
         ("ulimit -v 4194304", {"kind": "process-limit", "limit_bytes": 4 << 30}),
     ),
     pattern(
-        "process-limit-table",
-        "host",
-        ("Max address space", "virtual memory ", "address space limit"),
+        "process-limit-table", "host", ("Max address space", "virtual memory ", "address space limit"),
         (
             r"^\s*Max address space\s+(?P<limit>\d+)\s",
             r"^\s*virtual memory\s+\(kbytes, -v\)\s+(?P<kib>\d+)",
@@ -124,17 +105,13 @@ PATTERNS: tuple[Pattern, ...] = (
         ("virtual memory              (kbytes, -v) 2048", {"limit_bytes": 2 << 20}),
     ),
     pattern(
-        "host-memory",
-        "host",
-        ("MemTotal",),
+        "host-memory", "host", ("MemTotal",),
         (r"(?P<node>Node \d+ )?MemTotal\w*[:=]\s*(?P<kib>\d+)(?: ?kB)?",),
         fact("host-size", lambda match: None if match["node"] else int(match["kib"][:15]) * KIB, must=True),
         ("MemTotal:       24684092 kB", {"value": 24684092 * KIB}),
     ),
     pattern(
-        "boot-time",
-        "host",
-        ("uptime -s", "system boot", "btime "),
+        "boot-time", "host", ("uptime -s", "system boot", "btime "),
         (
             r"\buptime -s\b[ \t:=>]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
             r"\bsystem boot\s{1,8}(?P<when2>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
@@ -146,18 +123,14 @@ PATTERNS: tuple[Pattern, ...] = (
         ("btime 1770091506", {"value": 1770091506}),
     ),
     pattern(
-        "page-cache-dropped",
-        "host",
-        ("drop_caches",),
+        "page-cache-dropped", "host", ("drop_caches",),
         (r"\becho [123]\b.{0,20}(?:>|\btee\b) ?(?:-a )?/proc/sys/vm/drop_caches|\bvm\.drop_caches ?= ?[123]\b",),
         fact("page-cache-dropped"),
         "$ sudo sysctl vm.drop_caches=3",
         "root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches",
     ),
     pattern(
-        "stop-asked",
-        "supervisor",
-        ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping", "timed out. Killing"),
+        "stop-asked", "supervisor", ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping", "timed out. Killing"),
         (
             r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",
             r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:docker|podman|nerdctl)(?: compose)? stop\b",
@@ -174,17 +147,13 @@ PATTERNS: tuple[Pattern, ...] = (
         "systemd[1]: chat.service: State 'stop-sigterm' timed out. Killing.",
     ),
     pattern(
-        "unit-started",
-        "supervisor",
-        ("systemd[1]: Start",),
+        "unit-started", "supervisor", ("systemd[1]: Start",),
         (r"^(?:.{0,60}systemd\[1\]: )?Start(?:ed|ing) \S{1,60}\.service\b",),
         fact("unit-started"),
         "Mar 02 09:00:07 n4 systemd[1]: Started vllm.service - vLLM server.",
     ),
     pattern(
-        "ended-orderly",
-        "supervisor",
-        ("Deactivated successfully", "Result=success", "shutdown complete"),
+        "ended-orderly", "supervisor", ("Deactivated successfully", "Result=success", "shutdown complete"),
         (
             r"^(?:.{0,60}systemd\[1\]: )?\S{0,30}(?:llm|inference|engine)\S{0,30}\.service: Deactivated successfully",
             r"^\s*Result=success\s*$",
@@ -196,9 +165,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "INFO:     Application shutdown complete.",
     ),
     pattern(
-        "host-memory-free",
-        "host",
-        ("Mem:  ", "Speicher:  ", "Memoria:  "),
+        "host-memory-free", "host", ("Mem:  ", "Speicher:  ", "Memoria:  "),
         (
             r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
         ),
@@ -209,4 +176,4 @@ PATTERNS: tuple[Pattern, ...] = (
         ("Mem:          64216       41022        1200         104       21993       22412", {"value": 64216 * MIB}),
         ("Mem:       65757184    42006528     1228800      106496    22521856    22949888", {"value": 65757184 * KIB}),
     ),
-)
+)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, host_event
 
 
@@ -34,9 +34,7 @@ def _ray_lost(row: Row, match: re.Match[str]) -> Row | None:
 
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "ray-node-memory",
-        "ray",
-        ("Memory on the node", "Node memory usage above"),
+        "ray-node-memory", "ray", ("Memory on the node", "Node memory usage above"),
         (
             rf"Memory on the node(?P<about>.{{0,800}}?)\bwas (?P<size>{SIZE}) ?/ ?(?P<limit>{SIZE})",
             r"Node memory usage above threshold, used: (?P<size2>\d+),.{0,100}?total(?: bytes)?: (?P<limit2>\d+)",
@@ -66,15 +64,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "ray-memory-kill",
-        "ray",
-        (
-            "memory pressure",
-            "running low on memory",
-            "exceptions.OutOfMemoryError",
-            "NODE_OUT_OF_MEMORY",
-            "OOM kill reason",
-            "to free up memory",
+        "ray-memory-kill", "ray",
+        phrases(
+            "memory pressure|running low on memory|exceptions.OutOfMemoryError|NODE_OUT_OF_MEMORY|"
+            "OOM kill reason|to free up memory"
         ),
         (
             r"(?<!\d)(?P<count>\d{1,6}) Workers? \(tasks / actors\) killed due to memory pressure",
@@ -100,9 +93,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "ray-worker-lost",
-        "ray",
-        ("unexpected system error", "exit type: SYSTEM_ERROR", "connection error code"),
+        "ray-worker-lost", "ray", ("unexpected system error", "exit type: SYSTEM_ERROR", "connection error code"),
         (
             r"died or was killed while executing a task by an unexpected system error",
             r"exit type: SYSTEM_ERROR",
@@ -115,4 +106,4 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         ("Worker exit type: SYSTEM_ERROR Worker exit detail: ...", {"kind": "worker-died", "pid": None}),
     ),
-)
+)  # fmt: skip

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from oomdoc.ingest.base import TEXT_CAP, Finish, Row
 from oomdoc.ingest.record import MONTHS
-from oomdoc.ingest.xid import meaning
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size
 
@@ -112,8 +111,6 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     elif written := quoted_time(match.string):
         row["t"] = written
     row["text"] = match.string.strip()[:TEXT_CAP]
-    if kind == "xid":
-        row["meaning"] = meaning(row.get("count"))
     return row
 
 

@@ -39,9 +39,7 @@ NOT_ROOM = r"No such file|Permission denied|invalid argument|File exists|Operati
 
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
-        "shm-insufficient",
-        "shm",
-        ("Insufficient space in", "exceeds memory available in", "Please check that"),
+        "shm-insufficient", "shm", ("Insufficient space in", "exceeds memory available in", "Please check that"),
         (
             rf"Insufficient space in \S*shm\S*[^:\n]*: (?P<size>{SIZE}) required, (?P<limit>{SIZE}) free",
             r"memory request exceeds memory available in /dev/shm"
@@ -60,8 +58,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "shm-no-space",
-        "shm",
+        "shm-no-space", "shm",
         (
             "No space left on device",
             "failed to extend",
@@ -94,9 +91,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "E0314 05:11:23.7 1 x.cc:69] \"Failed to increase the shared memory pool size for key 'r_3' to 64 bytes. Error: No space left on device\"",
     ),
     pattern(
-        "shm-df-full",
-        "host",
-        ("tmpfs ", "shm  "),
+        "shm-df-full", "host", ("tmpfs ", "shm  "),
         (_DF,),
         _disk,
         (
@@ -109,32 +104,25 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
-        "shm-df",
-        "host",
-        ("tmpfs ", "shm  "),
+        "shm-df", "host", ("tmpfs ", "shm  "),
         (_DF,),
         fact("shm-size", lambda match: size_in_bytes(size_of_df(match["all"]))),
         ("tmpfs               8192     0      8192   0% /dev/shm", {"value": 8 << 20}),
     ),
     pattern(
-        "disk-df",
-        "host",
-        ("overlay ", "nvme", "mapper", "xvda", "sda1", "sda2", "sdb1", "vda1", "vdb1", "md0 "),
+        "disk-df", "host", ("overlay ", "nvme", "mapper", "xvda", "sda1", "sda2", "sdb1", "vda1", "vdb1", "md0 "),
         (_DF_DISK,),
         fact("disk-free", lambda match: size_in_bytes(size_of_df(match["free"]))),
         ("overlay         900G  800G   96G  90% /", {"value": 96 << 30}),
     ),
     pattern(
-        "shm-file",
-        "host",
-        ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
+        "shm-file", "host", ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
         (rf"(?:mmap|mapped|shared|memory|shm) file[^\n]{{0,60}}/dev/shm/\S+\s*\(?(?:size[:= ]*)?(?P<size>{SIZE})",),
         fact("shm-file"),
         ("Created mmap file /dev/shm/offload_3a.mmap (8.00 GiB)", {"value": 8 << 30}),
     ),
     pattern(
-        "shm-stated",
-        "host",
+        "shm-stated", "host",
         ("shm type tmpfs", "shm bytes", "shm total", "shm size", "shm: size", "object store is using", "shm  "),
         (
             rf"/dev/shm type tmpfs \([^)]*\bsize=(?P<limit>{SIZE})",
@@ -151,4 +139,4 @@ PATTERNS: tuple[Pattern, ...] = (
             {"value": 64 << 20},
         ),
     ),
-)
+)  # fmt: skip

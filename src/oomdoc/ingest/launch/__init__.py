@@ -58,14 +58,8 @@ __all__ = [
 ]
 
 KIND = "launch"
-
-
 CAP_BYTES = 1 << 20  # nobody starts a server with more
-
-
 _NUL_WORDS = regex(rb"[\t\x20-\x7e\x80-\xff]+(?:\0[\t\n\x20-\x7e\x80-\xff]*)+\n?")
-
-
 _NUL_MARKS = regex(rb"\bvllm\b|\b(?:VLLM|CUDA|PYTORCH)_[A-Z_]+=")
 
 
@@ -93,25 +87,13 @@ _LOG_LINE = regex(
     + BRACKETED
     + r"|\w{3} +\d+ \d\d:\d\d:\d\d |\([\w.:-]+(?: rank=\d+)? pid=\d+)"
 )
-
-
 _COMMENT = regex(r"\s*(?:#|//|<!--|rem )", re.I)
-
-
 _KEY_VALUE = regex(r"\s*(?:export |set |ENV |- |declare -x )?[A-Za-z_][\w.]*[ \t]*=[ \t]*\S*")
-
-
 _YAML_LINE = regex(r"\s*(?:- )*(?:[\"']?[A-Za-z_][\w./-]*[\"']?:(?:\s|$)|- \S)")
-
-
 _OPTION_LINE = regex(r"\s*(?:- )?[\"']?--?[A-Za-z]")
-
-
 _CODE_LINE = regex(
     r"\s*(?:import |from \S+ import |def |if |else|fi\b|for |done|class |return|with |[)\]}]|@|[\w.]+\(|[\w., ]{1,200} = )"
 )
-
-
 _PROSE = regex(r"\s*(?:[-*] )?[A-Za-z][a-z']*(?: [a-z0-9'%,.-]+){4,}")
 
 
@@ -219,11 +201,7 @@ def _where(text: str, one: Setting) -> int:
 
 
 _ASKED = regex(r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b")  # in a script that also asks
-
-
 _TMPFS = regex(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
-
-
 _UNIT_LIMIT = regex(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
 
 

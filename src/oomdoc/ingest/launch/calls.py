@@ -10,27 +10,15 @@ from oomdoc.ingest.launch.names import COMMON_FLAGS, ENGINE_FLAGS, RENAMED, Sett
 from oomdoc.regexes import regex
 
 _CALL = regex(r"(?P<name>[A-Za-z_][\w.]*)[ \t]*\(")
-
-
 _ENGINE_CALL = regex(r"(?:^|\.|_)(?:\w*LLM|\w*EngineArgs|VLLM\w*|vllm|Vllm\w*)$")
-
-
 _ASSIGNED = regex(
     r"(?m)^[ \t]*(?:export )?(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*"
     r"(?P<value>[^\n#]{1,200}?)[ \t]*(?:#.*)?$"
 )
-
-
 _OS_ENVIRON = regex(r"os\.environ\[[\"'](?P<name>\w+)[\"']\]\s*=\s*[\"']?(?P<value>[^\"'\n]*)")
-
-
 _ITEM = regex(r"[\"'](?P<name>\w+)[\"']\s*:\s*(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^,\n}]{1,200})")
-
-
 CALL_CAP = 20_000
 """Letters within which a bracket must be closed."""
-
-
 _CALL_BUDGET = 400_000  # letters looked at for closing brackets in all, so that a wall of brackets costs no time
 
 

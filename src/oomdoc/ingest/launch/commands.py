@@ -59,20 +59,10 @@ def flags_of_tokens(tokens: Sequence[str], sure: bool = False) -> list[tuple[str
 
 
 _LONG = regex(r"--?(?P<name>[A-Za-z][\w.-]*)(?:=(?P<value>.*))?", re.S)
-
-
 _ATTACHED = regex(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
-
-
 _SETTERS = frozenset(("export", "env", "set", "ENV", "declare", "local", "readonly"))
-
-
 _SUBCOMMANDS = frozenset(("serve", "chat", "complete", "run-batch", "launch", "bench", "omni"))
-
-
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker.exe", "finch"))
-
-
 _CONTAINER_VALUES = frozenset(
     """
     -v --volume -p --publish -e --env --name --gpus --shm-size --memory -m --memory-swap --network --net --ipc --runtime
@@ -81,8 +71,6 @@ _CONTAINER_VALUES = frozenset(
     --tmpfs --pid --health-cmd
     """.split()  # noqa: SIM905
 )
-
-
 COMMAND_WORDS = frozenset(
     """
     vllm python python3 docker podman nerdctl uv uvx ray torchrun accelerate sh bash zsh env exec sudo nohup srun sbatch
@@ -226,7 +214,7 @@ def _engine_at(words: Sequence[Word]) -> int | None:
 
 _LETTER = regex(r"-[A-Za-z]")
 _MODEL_OPTIONS = frozenset(
-    (
+    [
         "--model",
         "--model-tag",
         "--model-path",
@@ -236,7 +224,7 @@ _MODEL_OPTIONS = frozenset(
         "--model_dir",
         "--checkpoint_dir",
         "-m",
-    )
+    ]
 )
 
 
@@ -369,22 +357,16 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
 _DEVICES = regex(r"\bdevice=(?P<ids>\d{1,2}(?:,\d{1,2})*)\b")
 """`--gpus '"device=0,1"'`: by number; a count or `all` names none."""
 _BOUNDS = {"--shm-size": "shm-size", "--memory": "container-limit", "-m": "container-limit"}
-
-
 ECHO_ANCHORS = ("vllm serve ", "vllm.entrypoints.", "docker run ", "podman run ", *STARTS)
 """What stands in a line that starts an engine."""
 _SHELL = regex(
     r"\s*(?:(?:\([\w.-]{1,40}\) ?)?(?:\S[\w.@:~/ -]{0,80}(?=[#$%❯>])|(?=[$%❯]))[#$%❯>][ \t]+|\+{1,4} )(?=\S)"
 )
-
-
 _MESSAGE = regex(r"\s*\[?\d\d?:\d\d(?::\d\d)?\]?\s+<?[@\w.-]{1,30}>?:?\s+(?=(?:vllm serve|python3? -m vllm)\s)")
 """The hour and the name before a message of a chat that is a command, and words behind a comma."""
 _WORDS_BEHIND = regex(r"[,;]\s")
 _SET_FOR = regex(r"(?=(?:[A-Z][A-Z0-9_]{2,40}=\S{1,120} ){1,8}(?:vllm serve|python3? -m vllm)\s)")
 """Before a command that begins its line with what it sets for itself: prose does not."""
-
-
 _LAUNCHED = regex(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,]{5,16}Z?\]?[ -]{1,3})?(?:[\w.]{1,40} - (?:INFO|DEBUG) - |\[?(?:INFO|DEBUG)\]?[ :]{1,3})?(?i:cmd|command(?: line)?|running(?: command)?|executing|launch(?:ing|ed)?(?: with)?|starting(?: server)?(?: with)?|exec)\s?[:=]\s+(?=vllm serve |(?:\S*/)?python3? -m vllm)"
 )

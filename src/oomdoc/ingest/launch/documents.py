@@ -28,8 +28,6 @@ class Mapping(dict[str, Any]):
 
 
 _KEY = regex(r"(?P<key>\"[^\"]*\"|'[^']*'|[^\s#:\[\]{}\"'-][^:#\n]*?|-[\w.-]+)\s*:(?:\s+(?P<value>.*))?$", re.S)
-
-
 DEPTH = 60
 
 

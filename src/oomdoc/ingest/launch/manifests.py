@@ -22,8 +22,6 @@ from oomdoc.ingest.launch.shell import ASSIGNMENT
 from oomdoc.regexes import regex
 
 _VECTOR_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "extraargs", "extra_args", "vllm_args", "arguments"))
-
-
 _DEVICE_KEY = regex(r"(?:nvidia|amd)\.com/gpu")
 """The devices of a container, as Kubernetes names the resource."""
 _SIZE_KEYS = {"shm_size": "shm-size", "shmsize": "shm-size", "mem_limit": "container-limit"}

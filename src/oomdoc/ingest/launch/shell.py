@@ -23,23 +23,11 @@ _PIECE = regex(
     r"(?P<joined>\\[ \t]*\r?\n)|(?P<end>\r?\n)|(?P<space>[ \t\r\f\v]+)|(?P<escaped>\\.)"
     r"|\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>[^']*)'|(?P<plain>[^\s\"'\\]+)|(?P<odd>[\s\S])"
 )
-
-
 END = Word("\n", 0)
-
-
 OPERATORS = frozenset(("|", "||", "&&", ";", "&", "then", "do"))
-
-
 ASSIGNMENT = regex(r"(?:\$env:)?(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.S)
-
-
 NUMBER = regex(r"-\d+(?:\.\d+)?")
-
-
 REDIRECT = regex(r"\d?(?:>>?|<)(?:&\d)?.*")
-
-
 _REFERENCE = regex(r"\$(?:\{(?P<braced>\w+)(?::?[-=](?P<default>[^}]*))?\}|(?P<bare>\w+))")
 
 
@@ -83,29 +71,13 @@ def _line_end(text: str, at: int) -> int:
 _PROMPT = regex(
     r"(?m)^[ \t]*(?:[\w.@:~/-]*[$%❯][ \t]+|PS [^>\n]*> |> )(?=\S)|^[ \t]*\d{1,2}[:.)] (?=(?:[A-Z_][A-Z_0-9]*=\S+ )*(?:vllm|python3?|docker) )"
 )
-
-
 _DASHES = regex(r"(?<=\s)[–—](?=[a-z])|(?<=\s)[–—]{2}(?=[a-z])")
-
-
 _UNIT_START = regex(r"(?m)^[ \t]*ExecStart(?:Pre|Post)?[ \t]*=[ \t]*[-@:+!]*(?=[^\s{])")
-
-
 _UNIT_VARIABLES = regex(r"(?m)^[ \t]*Environment[ \t]*=[ \t]*(?=\S)")
-
-
 _PROGRAM = regex(r"(?m)^[ \t]*\[(?:program|eventlistener|group):[^\]\n]+\]")
-
-
 _PROGRAM_START = regex(r"(?m)^[ \t]*command[ \t]*=[ \t]*(?=\S)")
-
-
 _PROGRAM_VARIABLES = regex(r"(?m)^[ \t]*environment[ \t]*=[ \t]*(?P<all>\S.*)$")
-
-
 _VECTOR = regex(r"(?m)^[ \t]*(?P<what>ENTRYPOINT|CMD)[ \t]+(?P<words>\[.*\])[ \t\r]*(?P<next>\n(?=[ \t]*CMD[ \t]+\[))?")
-
-
 _OPTIONS_KEPT = regex(r"(?m)^(?P<name>[ \t]*(?:export )?[A-Za-z_]\w{0,60})=(?=--[a-z][\w-]*(?:[ =]|$))")
 """`EXTRA=--enable-lora --max-loras 16`: a file of variables holds options without quotes, the first is one of them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from oomdoc.ingest.record import MONTHS
 from oomdoc.intake.cells import is_null, stamp
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_time
@@ -12,9 +13,8 @@ from oomdoc.units import MIB, parse_time
 MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
 INDEX_CAP = 10**4
 _DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 DATE = regex(
-    rf"(?:{_DAYS})\s+({_MONTHS})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
+    rf"(?:{_DAYS})\s+({'|'.join(MONTHS)})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
 )
 
 
@@ -23,9 +23,8 @@ def date(text: str) -> float | None:
     match = DATE.search(text)
     if not match:
         return parse_time(text)
-    month = _MONTHS.split("|").index(match[1]) + 1
     hour = int(match[3]) % 12 + 12 * (match[5] == "P") if match[5] else int(match[3])
-    return parse_time(f"{match[6]}-{month:02}-{int(match[2]):02} {hour:02}:{match[4]}")
+    return parse_time(f"{match[6]}-{MONTHS[match[1]]:02}-{int(match[2]):02} {hour:02}:{match[4]}")
 
 
 MEMORY = regex(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)

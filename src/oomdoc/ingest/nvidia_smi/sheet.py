@@ -28,10 +28,7 @@ _CELL_KINDS = (
     ("stamp", regex(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")),
     ("memory", regex(r"\d+ ?MiB")),
     ("percent", regex(r"\d+ ?%")),
-    (
-        "other",
-        regex(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active"),
-    ),
+    ("other", regex(r"\d+(?:\.\d+)? ?(?:W|MHz|C)|\d+\.\d+|0x[0-9a-fA-F]+|P\d\d?|Enabled|Disabled|Active|Not Active")),
     ("whole", regex(r"\d+")),
     ("uuid", regex(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
     ("bus", regex(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),

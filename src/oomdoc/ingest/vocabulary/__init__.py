@@ -1,9 +1,9 @@
 """The vocabulary: every quantity that a table of evidence holds, what people and tools call it, and what it can be.
 
 A quantity is data: the table and column it fills, its names, its unit where neither name nor cell tells one, the range that
-it can have, and samples that prove it, near misses among them. One vocabulary serves headers of tables, keys of JSON and
+it can have; samples that prove it, near misses among them, stand in `samples.toml`. One vocabulary serves headers of tables, keys of JSON and
 YAML, `key: value` and the rows of a table in long form: the readers of `ingest.forms` know forms and no names, this package
-knows names and no forms. `QUANTITIES` lists them all; a quantity without a sample is refused.
+knows names and no forms. `QUANTITIES` lists them all.
 
 Names are compared as words (`words`), so `mem_used_mib`, `Memory Used [MiB]` and `memoryUsed` are one name. A `strong` name is
 said of nothing else; a `weak` one (`used`, `in`, `name`) counts only beside others of its table.
@@ -178,9 +178,7 @@ _SERIES = regex(r"vllm[:_]([a-z]\w{3,100})(?:\{.*\})?", re.S)
 @lru_cache(maxsize=2048)
 def _metric_of(bare: str) -> Quantity:
     """A series of the engine that is not listed: told as it is."""
-    return Quantity(
-        f"metric.{bare}", "metric", f":vllm:{bare}", "number", "", low=float("-inf"), samples=((f"vllm:{bare}", 1, 1),)
-    )
+    return Quantity(f"metric.{bare}", "metric", f":vllm:{bare}", "number", low=float("-inf"))
 
 
 def _fits(quantity: Quantity, unit: str) -> bool:

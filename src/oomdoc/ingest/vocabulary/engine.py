@@ -11,18 +11,16 @@ from oomdoc.ingest.vocabulary.quantity import Quantity
 _MOST = 1e6
 
 
-def _metric(
-    name: str, others: str = "", *, high: float = float("inf"), counter: bool = False, sample: float = 3
-) -> Quantity:
+def _metric(name: str, others: str = "", *, high: float = float("inf"), counter: bool = False) -> Quantity:
     """A metric of the engine: its names with `vllm:` and `vllm_`, and those without a prefix."""
     bare = name.removeprefix("vllm:")
     share = high == 1.0
     foreign = [each for each, same in OTHERS.items() if same == name]
     names = [name, f"vllm_{bare}", bare, *(others.split(", ") if others else ()), *foreign]
     return Quantity(
-        f"metric.{bare}", "metric", f":{name}", "share" if share else "number", strong="",
+        f"metric.{bare}", "metric", f":{name}", "share" if share else "number",
         exact=", ".join(f"{entry}=1" if share else entry for entry in names), unit="1" if share else "",
-        high=high, counter=counter, samples=((name, sample, sample), (f"vllm_{bare}", str(sample), sample)), not_names=(bare + "_peak",),
+        high=high, counter=counter,
     )  # fmt: skip
 
 
@@ -30,39 +28,33 @@ QUANTITIES = (
     _metric("vllm:num_requests_running", high=_MOST),
     _metric("vllm:num_requests_waiting", high=_MOST),
     _metric("vllm:num_requests_swapped", high=_MOST),
-    _metric("vllm:kv_cache_usage_perc", high=1.0, sample=0.5),
-    _metric("vllm:gpu_cache_usage_perc", high=1.0, sample=0.5),
-    _metric("vllm:cpu_cache_usage_perc", high=1.0, sample=0.5),
+    _metric("vllm:kv_cache_usage_perc", high=1.0),
+    _metric("vllm:gpu_cache_usage_perc", high=1.0),
+    _metric("vllm:cpu_cache_usage_perc", high=1.0),
     _metric("vllm:num_preemptions_total", "vllm:num_preemptions, preemptions_total", counter=True),
     _metric("vllm:prefix_cache_queries_total", "vllm:prefix_cache_queries", counter=True),
     _metric("vllm:prefix_cache_hits_total", "vllm:prefix_cache_hits", counter=True),
     _metric("vllm:gpu_prefix_cache_queries_total", counter=True),
     _metric("vllm:gpu_prefix_cache_hits_total", counter=True),
-    _metric("vllm:gpu_prefix_cache_hit_rate", high=1.0, sample=0.5),
+    _metric("vllm:gpu_prefix_cache_hit_rate", high=1.0),
     _metric("vllm:prompt_tokens_total", counter=True),
     _metric("vllm:generation_tokens_total", counter=True),
     _metric("vllm:request_success_total", "requests_done, requests_completed, completed_requests, requests_finished, finished_requests, requests_served, total_completed, done_total", counter=True),
     _metric("vllm:avg_prompt_throughput_toks_per_s"),
     _metric("vllm:avg_generation_throughput_toks_per_s"),
     Quantity(
-        "metric.resident", "metric", ":process_resident_memory_bytes", "bytes", strong="", exact="process_resident_memory_bytes=B",
-        samples=(("process_resident_memory_bytes", 1615496832.0, 1615496832),), not_names=("process_virtual_memory_bytes",),
+        "metric.resident", "metric", ":process_resident_memory_bytes", "bytes", exact="process_resident_memory_bytes=B",
     ),
     Quantity(
         "stat.replica", "engine_stat", "process", "text",
-        strong="",
         weak="pod, replica, worker, instance, endpoint, backend, server, engine, node, host, hostname, target, upstream, rank, pod name, worker id, endpoint name, replica id",
         pattern=r"^[\w.:/@\[\]-]{1,100}$",
-        samples=(("pod", "llm-0", "llm-0"), ("worker", "w3", "w3"), ("instance", "engine-b:8000", "engine-b:8000")),
-        not_names=("podcast", "workers busy", "gpu_node_count"),
     ),
     Quantity(
         "stat.running", "engine_stat", "running", "count",
         strong="running request, request running, running seq, running batch, concurrent request, concurrency, request in flight, running count, running request count, client connection, client conn, connected client, open connection",
         weak="running, active, batch size, inflight, in flight",
         high=_MOST,
-        samples=(("running", "14", 14), ("running_reqs", 14, 14), ("requests running", 14, 14)),
-        not_names=("running_since", "max concurrency", "max_running_requests", "running_min"),
     ),
     Quantity(
         "stat.waiting", "engine_stat", "waiting", "count",
@@ -70,76 +62,56 @@ QUANTITIES = (
         weak="waiting, queued",
         exact="queue_depth, queue_len, queue_length, queue_size",
         high=_MOST,
-        samples=(("queue_depth", "31", 31), ("pending requests", 31, 31), ("waiting", 0, 0)),
-        not_names=("queue_time", "waiting_since", "epp_queue_depth", "queue_time_avg", "waiting_time_p95_5m"),
     ),
     Quantity(
         "stat.swapped", "engine_stat", "swapped", "count",
         strong="swapped request, request swapped",
         weak="swapped",
         high=_MOST,
-        samples=(("swapped", 2, 2),),
-        not_names=("swap_space",),
     ),
     Quantity(
         "stat.kv_used", "engine_stat", "kv_used", "share",
         strong="kv cache used, kv used, kv cache util, kv util, gpu kv cache used, kv cache, kv, kv pool used, kv block used, gpu cache used, gpu kv used, token used, kv cache full, kv occupancy, kv cache occupancy, kv pool util, kv fill, kv full, kv cache fill, kv block used pct, gpu block used pct, kv used max, kv cache used max, kv used peak, kv cache used peak",
         weak="cache used, pool used, cache util, block used pct",
         high=1.0,
-        samples=(("kv_usage", "0.9731", 0.9731), ("KV cache usage (%)", 97.3, 0.973), ("GPU KV cache usage", "97.3%", 0.973), ("kv_usage_p95_5m", "0.75", 0.75)),
-        not_names=("kv_cache_dtype", "kv_cache_tokens", "cpu cache usage", "kv_usage_min_5m", "kv_usage_sum"),
     ),
     Quantity(
         "stat.blocks_used", "engine_stat", "+blocks_used", "count",
         strong="used kv cache block, kv block used, kv cache block used, used kv block, used gpu block, gpu block used, kv cache used block, alloc kv block, kv used block",
         exact="used_num_blocks, usedNumBlocks",
         high=1e9,
-        samples=(("Used KV cache blocks", 20, 20), ("kv_blocks_used", "5375", 5375)),
-        not_names=("kv_block_size",),
     ),
     Quantity(
         "stat.blocks_total", "engine_stat", "+blocks_total", "count",
         strong="max kv cache block, kv block total, kv cache block total, total kv block, kv block max, max kv block, kv cache block max, kv total block",
         exact="max_num_blocks, maxNumBlocks",
         high=1e9,
-        samples=(("Max KV cache blocks", 157, 157), ("kv_blocks_total", "6144", 6144)),
-        not_names=("max_model_len",),
     ),
     Quantity(
         "stat.blocks_free", "engine_stat", "+blocks_free", "count",
         strong="free kv cache block, kv block free, kv cache block free, free kv block, free gpu block, gpu block free",
         exact="free_num_blocks, freeNumBlocks",
         high=1e9,
-        samples=(("Free KV cache blocks", 137, 137), ("kv_blocks_free", "8", 8)),
-        not_names=("gpu free",),
     ),
     Quantity(
         "stat.hit_rate", "engine_stat", "prefix_hit_rate", "share",
         strong="prefix cache hit rate, prefix hit rate, gpu prefix hit rate, gpu prefix hit pct, cache hit rate, prefix cache hit ratio, prefix cache hit pct, cache hit ratio, cache hit pct, prefix hit pct, prefix hit ratio",
         weak="hit rate, hit ratio",
         high=1.0,
-        samples=(("prefix_cache_hit_rate", "12.5%", 0.125), ("cache_hit_rate", 0.5, 0.5)),
-        not_names=("hits", "keyspace_hits"),
     ),
     Quantity(
         "stat.preemptions", "engine_stat", "preemptions", "count",
         strong="preempt, preempt request, request preempt, preempt count",
         high=1e9, counter=True,
-        samples=(("preemptions", 4, 4),),
-        not_names=("preemption_mode", "preemptions_5m", "preemption_rate_1h", "avg_preemptions"),
     ),
     Quantity(
         "stat.prompt_rate", "engine_stat", "prompt_tokens_per_s", "number",
         strong="prompt token rate, prompt rate",
         high=1e8,
-        samples=(("prompt_tokens_per_s", 1200.5, 1200.5), ("Avg prompt throughput", "1200.5", 1200.5), ("prefill_tps", 1200, 1200), ("prompt_tokens_total_rate_5m", "880.5", 880.5)),
-        not_names=("prompt_tokens",),
     ),
     Quantity(
         "stat.generation_rate", "engine_stat", "generation_tokens_per_s", "number",
         strong="output token rate, output rate",
         high=1e8,
-        samples=(("generation_tokens_per_s", 300, 300), ("gen_tps", "300.0", 300), ("decode throughput", 300, 300), ("rate(vllm:generation_tokens_total[5m])", "310.5", 310.5)),
-        not_names=("error rate",),
     ),
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oomdoc.ingest.vocabulary.quantity import Quantity
-from oomdoc.units import GIB, KIB
 
 QUANTITIES = (
     Quantity(
@@ -12,31 +11,22 @@ QUANTITIES = (
         exact="MemTotal=KiB, node_memory_MemTotal_bytes=B, meminfo.MemTotal=KiB, ansible_memtotal_mb=MiB",
         low=256 << 20,
         high=1 << 50,
-        samples=(("MemTotal", "24684092 kB", 24684092 * KIB), ("node_memory_MemTotal_bytes", 25276510208, 25276510208), ("host_memory_total_gib", 64, 64 * GIB)),
-        not_names=("MemAvailable", "SwapTotal", "memory_total"),
     ),
     Quantity(
         "host.cpu_periods", "note", ":cpu-periods", "count",
         strong="nr periods, cfs periods, cpu periods",
         high=1e12, counter=True,
-        samples=(("nr_periods", "15120", 15120), ("cfs_periods", 600, 600)),
-        not_names=("period", "nr_requests"),
     ),
     Quantity(
         "host.cpu_throttled", "note", ":cpu-throttled", "count",
         strong="nr throttled, cfs throttled, throttled periods, cfs throttled periods",
         high=1e12, counter=True,
-        samples=(("nr_throttled", "310", 310), ("throttled_periods", 12, 12)),
-        not_names=("throttled_usec", "throttle reason"),
     ),
     Quantity(
         "host.group_kills", "host_event", ":cgroup-oom-count", "count",
-        strong="",
         exact="memory.events.oom_kill, memory_events_oom_kill, container_oom_events_total, cgroup.oom_kill",
         low=1,
         high=1e9,
         counter=True,
-        samples=(("container_oom_events_total", 2, 2),),
-        not_names=("oom_score_adj", "oom_group_kill"),
     ),
 )  # fmt: skip

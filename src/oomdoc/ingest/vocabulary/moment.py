@@ -15,22 +15,13 @@ QUANTITIES = (
         exact="timestamp, ts, time, datetime, date, @timestamp, created_at, start_time, lastTimestamp, firstTimestamp, eventTime, unix_time, unixtime, epoch_s, epoch_ms, time_utc, utc",
         low=6.3e8,
         high=7.3e9,
-        samples=(
-            ("timestamp", "2026/11/20 20:04:51.500", 1795205091.5),
-            ("ts", 1795205091500, 1795205091.5),
-            ("time (UTC)", "2026-11-20T20:04:51Z", 1795205091.0),
-        ),
-        not_names=("response time", "queue time", "time to first token", "uptime"),
     ),
     Quantity(
         "elapsed",
         "metric",
         "+elapsed",
         "number",
-        strong="",
         weak="minute, minutes, hour, hours, elapsed min, elapsed hours, elapsed minute, elapsed hour, t s, t sec, t min, t h, t minutes, time s, time min, time h, since start, since start s, rel s, rel min, second, seconds, sec, uptime s, uptime min, uptime h",
         high=1e9,
-        samples=(("minute", "14", 14.0), ("hour", 30, 30.0), ("t_min", "0.5", 0.5)),
-        not_names=("minimum", "min_replicas", "min", "elapsed", "time to first token"),
     ),
 )

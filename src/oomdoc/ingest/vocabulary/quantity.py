@@ -17,15 +17,14 @@ class Quantity:
     `column` is the column of `table` that it fills; `+` before it marks a help to fill others (a bus address that tells the
     device), `:` the name of a row (a metric, a figure) whose value it is. `low` and `high` bound what is plausible, in the unit of the column. `unit` is what bare numbers
     are in; "" = told by their size, and with `needs_unit` a bare number is another quantity. A `counter` only grows; a gauge
-    does not. A text must have `pattern` in it. Samples are (name, cell, value in the column).
-    `not_names` are near misses: names that must not be taken for it.
+    does not. A text must have `pattern` in it. What proves it stands in `samples.toml`: names with cells and values, and near misses.
     """
 
     id: str
     table: str
     column: str
     kind: str
-    strong: str
+    strong: str = ""
     weak: str = ""
     exact: str = ""
     unit: str = ""
@@ -34,12 +33,8 @@ class Quantity:
     counter: bool = False
     pattern: str = ""
     needs_unit: bool = False
-    samples: tuple[tuple[str, object, object], ...] = ()
-    not_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.samples:
-            raise ValueError(f"quantity {self.id} has no sample")
         if self.kind not in KINDS:
             raise ValueError(f"quantity {self.id} is of unknown kind {self.kind}")
         if self.table not in TABLES or (

@@ -17,15 +17,11 @@ QUANTITIES = (
         weak="pods, pod, instances, healthy, observed",
         exact="replicas, currentReplicas, readyReplicas, hpa_current, num_replicas, availableReplicas, kube_deployment_status_replicas, kube_statefulset_status_replicas, kube_horizontalpodautoscaler_status_current_replicas, kube_deployment_spec_replicas",
         high=_MOST,
-        samples=(("replicas", "1", 1), ("currentReplicas", 3, 3), ("ready_replicas", 2, 2), ("AVAILABLE WORKERS", "1", 1)),
-        not_names=("replica_id", "replica_rank"),
     ),
     Quantity(
         "scaler.ready", "scaler", "ready", "count",
         strong="", weak="ready, ready pod, pod ready, available, serving, up", exact="kube_deployment_status_replicas_ready, kube_deployment_status_replicas_available",
         high=_MOST,
-        samples=(("ready", "2", 2), ("kube_deployment_status_replicas_ready", 3, 3)),
-        not_names=("ready_at",),
     ),
     Quantity(
         "scaler.desired", "scaler", "desired", "count",
@@ -33,8 +29,6 @@ QUANTITIES = (
         weak="desired, recommended",
         exact="desiredReplicas, DesiredCapacity, hpa_desired, va_desired, kube_horizontalpodautoscaler_status_desired_replicas",
         high=_MOST,
-        samples=(("desiredReplicas", 3, 3), ("hpa_desired", "2", 2), ("DESIRED WORKERS", "2", 2)),
-        not_names=("desired_state",),
     ),
     Quantity(
         "scaler.minimum", "scaler", "minimum", "count",
@@ -42,8 +36,6 @@ QUANTITIES = (
         weak="min, minimum",
         exact="minReplicas, minReplicaCount, MINPODS, MinSize, MinCapacity, minNumReplicas, minInstances",
         high=_MOST,
-        samples=(("minReplicas", 1, 1), ("MINPODS", "1", 1)),
-        not_names=("minutes",),
     ),
     Quantity(
         "scaler.maximum", "scaler", "maximum", "count",
@@ -51,8 +43,6 @@ QUANTITIES = (
         weak="max, maximum",
         exact="maxReplicas, maxReplicaCount, MAXPODS, MaxSize, MaxCapacity, maxNumReplicas, maxInstances, kube_horizontalpodautoscaler_spec_max_replicas",
         high=_MOST,
-        samples=(("maxReplicas", 6, 6), ("MAXPODS", "4", 4)),
-        not_names=("max_num_seqs",),
     ),
     Quantity(
         "scaler.threshold", "scaler", "threshold", "number",
@@ -60,8 +50,6 @@ QUANTITIES = (
         weak="threshold, target",
         exact="targetValue, averageValue, targetAverageValue",
         high=1e12,
-        samples=(("targetValue", "5", 5.0), ("threshold", 10, 10.0)),
-        not_names=("target_port",),
     ),
     Quantity(
         "scaler.metric", "scaler", "name", "text",
@@ -69,7 +57,5 @@ QUANTITIES = (
         weak="metric",
         exact="metricName, targetMetric, PredefinedMetricType, predefinedScalingMetricType",
         pattern=r"^[A-Za-z_][\w:.{}=\"'/-]{2,200}$",
-        samples=(("metric name", "vllm:num_requests_waiting", "vllm:num_requests_waiting"),),
-        not_names=("metric_type",),
     ),
 )  # fmt: skip

@@ -156,15 +156,22 @@ def _phrase(words: str) -> str:
     return r"[\W_]+".join(words.split())
 
 
-def _plain(text: str) -> str:
-    """Without accents, as `in_english` compares; Hangul in its letters."""
+def bare_letters(text: str) -> str:
+    """A name with its accents taken off, so that one list of names serves: `comprimento máx.`, `nº`, `Länge`; Hangul in its letters.
+
+    >>> bare_letters("nº"), bare_letters("długość máx."), bare_letters("µs")
+    ('no', 'dlugosc max.', 'us')
+    """
     if text.isascii():
         return text
-    parts = unicodedata.normalize("NFKD", text.replace("ł", "l").replace("Ł", "L"))
+    parts = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     return "".join(each for each in parts if not unicodedata.combining(each))
 
 
-_IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(_plain(each).split()) for each in phrases.split(","))}  # fmt: skip
+_LETTERS = str.maketrans({"µ": "u", "μ": "u", "ł": "l", "Ł": "L", "ß": "ss", "ø": "o", "æ": "ae"})
+
+
+_IN_ENGLISH = {words: english for english, phrases in _TONGUES for words in (" ".join(bare_letters(each).split()) for each in phrases.split(","))}  # fmt: skip
 _FOREIGN = regex(rf"(?<![a-z])(?:{'|'.join(map(_phrase, sorted(_IN_ENGLISH, key=len, reverse=True)))})(?![a-z])")
 _GO = regex(r"[\[(]([KMGT])(i)?o(?: (?P<binary>binaires?))?[\])]", re.I)
 """`(Go)` and `(Gio)`, as French tools name bytes (octets)."""
@@ -179,7 +186,7 @@ def in_english(text: str) -> str:
     ('used cache KV (%)', 'waiting', 'waiting_max', 'waiting impresion')
     """
     text = _GO.sub(lambda unit: f"({unit[1].upper()}{'iB' if unit[2] or unit['binary'] else 'B'})", text)
-    plain = _plain(text)
+    plain = bare_letters(text)
     low = plain.lower()
     if len(low) != len(plain) or _FOREIGN.search(low) is None:
         return plain
