@@ -89,6 +89,7 @@ def activation_bytes(
     """
     floor = batched_tokens * _widest_bytes(model, tp, dtype)
     rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
+    fewest = 0 if model.scoring else rows
     if runner == "V2":
         plain = not (model.experts_per_token or model.recurrent or model.multimodal)
         low, high = SECOND_FORWARD if plain else FORWARD  # measured of plain decoders alone
@@ -103,7 +104,7 @@ def activation_bytes(
         if version is not None and version < LEAN_SAMPLER_SINCE:
             fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
             each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
-    peak = Interval(max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + rest, ORIGIN)
+    peak = Interval(max(low * floor, fewest * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + rest, ORIGIN)
     if grows_with_length(model):
         least, most = SPARSE_WORKSPACE
         peak = Interval(max(peak.lo, least * max_model_len), peak.hi + most * max_model_len, ORIGIN)
