@@ -49,7 +49,7 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
         model = replace(model, quantization="none", checkpoint_bytes=None)
         note = "the name says 16 bits"
         inputs.append(Input("weights' format", "none", "assumed", note))
-    model = with_files(model, asked)
+    model = with_files(model, repository(asked))
     if model.copy_bytes and model.kv_cache_scheme not in (None, "auto"):
         inputs.append(Input("KV cache dtype", model.kv_cache_scheme, "catalogue", "this copy's config asks for it"))
     if model.kv_cache_scheme is None and found.format in _ASK_FOR_FP8.get(model.maker, ()):

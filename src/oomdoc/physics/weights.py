@@ -14,9 +14,10 @@ from types import MappingProxyType
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
 from oomdoc.physics.speculation import Speculation
+from oomdoc.regexes import regex
 
 LOADED_OVER_COUNTED = (1.0, 1.01)
-"""What engines report as loaded / what is counted here, over the published logs that name model and format."""
+"""What engines report as loaded / what is counted here with the tables of `rotary_bytes`, over the published logs that name model and format."""
 
 TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 """Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
@@ -40,9 +41,16 @@ _NAMED = (0.9, 1.12)  # counted / named in nine of ten text models of the catalo
 _NAMED_SEEING = (0.82, 1.25)  # the same of models with a tower, which some makers count and others do not
 _TOLD = (0.98, 1.02)  # a published total, rounded
 
-LOADED_OVER_COPY = (0.93, 0.98, 1.04)
+LOADED_OVER_COPY = (0.93, 0.98, 1.02)
 """The same where nothing but the files' size tells what a copy left wide: at least where layers for speculation may stay out, at
-least else, at most (0.94 without them, 1.00 to 1.02 with all, 1.04 of two copies of gemma-4-26B)."""
+least else, at most (0.94 without them, 1.00 to 1.016 with all, in seven starts that print both)."""
+
+_ROTARY_SHARE = 0.25
+"""Share of a head that is turned by its position in the hybrids of Qwen (`partial_rotary_factor` of their configs)."""
+
+_SEEN_POSITIONS = 4
+"""How many times its positions a model that sees has in its tables, for a video counts more of them
+(vllm/model_executor/layers/rotary_embedding/mrope.py)."""
 
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
@@ -243,11 +251,32 @@ def stage_weights(
         sizes = [end[place] for end in ends]
         each = Interval(min(sizes) * low * least, max(sizes) * high * most, origin)
         stages.append(each + tower if place == 0 and tower.hi else each)
+    tables = rotary_bytes(model)
     if model.copy_bytes and (quantization is None or own or method == known_format(model.quantization)):
-        return _by_listing(model, stages, parts, method, wide)
-    if own and model.checkpoint_bytes and model.confirmed == "config":
-        return _by_files(model, stages, parts, method, wide)
-    return tuple(stages)
+        stages = _by_listing(model, stages, parts, method, wide)
+    elif own and model.checkpoint_bytes and model.confirmed == "config":
+        stages = _by_files(model, stages, parts, method, wide)
+    return tuple(each + tables for each in stages)
+
+
+def rotary_bytes(model: Model) -> float:
+    """Tables of sines and cosines on every rank, which no checkpoint holds and "Model loading took" counts.
+
+    Positions x turned dimensions x 2 bytes (vllm/model_executor/layers/rotary_embedding): 0.031 GiB of Llama-3.1-8B (14.958
+    counted, 14.989 logged), 0.25 of Qwen3-VL-Embedding-2B (3.205 and 3.455). Of heads of two widths the narrower ones, for
+    the others turn in part (Gemma 4). Nothing where the positions are not known, and of state-space hybrids, whose
+    attention knows no positions.
+    """
+    turned = model.family.startswith("qwen") or not model.recurrent
+    positions = (model.max_position_embeddings or 0) if turned else 0
+    width = min((cache.head_dim for cache in model.caches if cache.head_dim), default=_LATENT_TURNED if model.latent else 0)
+    share = _ROTARY_SHARE if model.recurrent else 1.0
+    times = _SEEN_POSITIONS if model.multimodal and _IN_THREE_WAYS.match(model.family) else 1
+    return positions * times * width * share * 2
+
+
+_LATENT_TURNED = 64  # `qk_rope_head_dim` of every config with latents that was read
+_IN_THREE_WAYS = regex(r"qwen\d(_\d)?_(vl|omni)|qwen3_5|qwen4")  # their positions have three parts: time, height, width
 
 
 def _dynamic(model: Model) -> bool:
@@ -264,18 +293,18 @@ def _looseness(model: Model) -> tuple[float, float]:
 
 def _by_files(
     model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
-) -> tuple[Interval, ...]:
+) -> list[Interval]:
     """The stages on the scale of the weight files that lie beside the config: they know what was left unquantised."""
     slim, spared = _bytes_each(model, parts, method, wide)[0]
     (whole,) = _stage_ends(model, parts, method, wide, slim, spared, 1, 1)
     scale = (model.checkpoint_bytes or 0) / (whole + _tower(model).middle * wide)
     low, high = LOADED_OVER_CHECKPOINT
-    return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
+    return [Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages]
 
 
 def _by_listing(
     model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
-) -> tuple[Interval, ...]:
+) -> list[Interval]:
     """The stages within what the listed files of this very copy can load; one of several revisions may be meant."""
     (low, high), (with_drafts, without, most) = LOADED_OVER_COUNTED, LOADED_OVER_COPY
     ends = [_stage_ends(model, parts, method, wide, *each, 1, 1)[0] for each in _bytes_each(model, parts, method, wide)]
@@ -287,7 +316,7 @@ def _by_listing(
         both = band.overlaps(counted)
         shares += [max(band.lo, counted.lo) if both else band.lo, min(band.hi, counted.hi) if both else band.hi]
     scales = min(shares) / counted.lo, max(shares) / counted.hi
-    return tuple(Interval(each.lo * scales[0], each.hi * scales[1], each.origin) for each in stages)
+    return [Interval(each.lo * scales[0], each.hi * scales[1], each.origin) for each in stages]
 
 
 _AWQ_OF_32 = 0.5 + 2 / 32 + 0.5 / 32
@@ -317,6 +346,8 @@ def _bytes_each(
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
         if method == "awq" and model.maker == _ALWAYS_OF_32:
             each = [_AWQ_OF_32]
+        elif method == "awq" and parts.experts and not model.maker:
+            each.append(_AWQ_OF_32)  # a folder's name: one maker's copies of such models come in groups of 32, another's of 128
         if method == "awq" and (model.recurrent or model.hybrid):
             # such models come in groups of 32 as often as of 128
             each = [_AWQ_OF_32] if model.maker in _GROUPS_OF_32 else [*each, _AWQ_OF_32]
