@@ -21,7 +21,12 @@ _CONV_BYTES = 2
 COMPRESSED_BYTES, INDEX_BYTES, INDEXED_RATIO = 584, 132, 4
 """DeepSeek-V4: 448 B of 8-bit latent, 128 B of 16-bit rope and 8 B of scales; a key of its indexer (layers of that ratio alone)."""
 
-TURBOQUANT = {"turboquant_k8v4": (8, 4), "turboquant_4bit_nc": (4, 4), "turboquant_k3v4_nc": (3, 4), "turboquant_3bit_nc": (3, 3)}
+TURBOQUANT = {
+    "turboquant_k8v4": (8, 4),
+    "turboquant_4bit_nc": (4, 4),
+    "turboquant_k3v4_nc": (3, 4),
+    "turboquant_3bit_nc": (3, 3),
+}
 """Bits of an element of keys and of values (vllm/model_executor/layers/quantization/turboquant/config.py, 0.20 on): a key below 8
 bits has a 2-byte norm, a value a 2-byte scale and zero, and what a head keeps is rounded up to even bytes."""
 
@@ -151,7 +156,9 @@ def stage_caches(
         places = range(start, start + count)
         stages.append(
             tuple(
-                replace(model.caches[index], wide=True) if ends > place or place >= model.layers - ends else model.caches[index]
+                replace(model.caches[index], wide=True)
+                if ends > place or place >= model.layers - ends
+                else model.caches[index]
                 for place in places
                 if (index := model.pattern[place]) >= 0
             )

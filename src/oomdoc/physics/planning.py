@@ -184,7 +184,9 @@ def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> 
         return non_torch_bytes(tp, device) + CONTEXT_BYTES
     if unified_memory(device):
         shared = Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
-        return shared if tp == 1 else shared + Interval(0.1 * GIB, 0.6 * GIB, ORIGIN)  # such ranks stand in hosts of their own
+        if tp == 1:
+            return shared
+        return shared + Interval(0.1 * GIB, 0.6 * GIB, ORIGIN)  # such ranks stand in hosts of their own
     if tp == 1:
         return Interval(0, (0.6 if _AMD.search(device) else 0.3) * GIB, ORIGIN)
     return (

@@ -1,7 +1,8 @@
 """Bytes of the weights on one rank: formats, what a checkpoint leaves unquantised, what tensor parallelism does not share.
 
 Formulas as in the engine's layers (vLLM 0.2.7 to 0.33) and the formats' papers; checked against logged "Model loading
-took" figures: what is loaded is 1.000 to 1.003 times what is counted, up to 1.01 for formats that repack.
+took" figures: what is loaded is 1.000 to 1.003 times what is counted with the tables of `rotary`, up to 1.01 for formats
+that repack.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from types import MappingProxyType
 
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
+from oomdoc.physics.rotary import rotary_bytes
 from oomdoc.physics.speculation import Speculation
-from oomdoc.regexes import regex
 
 LOADED_OVER_COUNTED = (1.0, 1.01)
-"""What engines report as loaded / what is counted here with the tables of `rotary_bytes`, over the published logs that name model and format."""
+"""What engines report as loaded / what is counted here with the tables of `rotary`, over the logs that name model and format."""
 
 TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 """Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
@@ -44,13 +45,6 @@ _TOLD = (0.98, 1.02)  # a published total, rounded
 LOADED_OVER_COPY = (0.93, 0.98, 1.02)
 """The same where nothing but the files' size tells what a copy left wide: at least where layers for speculation may stay out, at
 least else, at most (0.94 without them, 1.00 to 1.016 with all, in seven starts that print both)."""
-
-_ROTARY_SHARE = 0.25
-"""Share of a head that is turned by its position in the hybrids of Qwen (`partial_rotary_factor` of their configs)."""
-
-_SEEN_POSITIONS = 4
-"""How many times its positions a model that sees has in its tables, for a video counts more of them
-(vllm/model_executor/layers/rotary_embedding/mrope.py)."""
 
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
@@ -259,26 +253,6 @@ def stage_weights(
     return tuple(each + tables for each in stages)
 
 
-def rotary_bytes(model: Model) -> float:
-    """Tables of sines and cosines on every rank, which no checkpoint holds and "Model loading took" counts.
-
-    Positions x turned dimensions x 2 bytes (vllm/model_executor/layers/rotary_embedding): 0.031 GiB of Llama-3.1-8B (14.958
-    counted, 14.989 logged), 0.25 of Qwen3-VL-Embedding-2B (3.205 and 3.455). Of heads of two widths the narrower ones, for
-    the others turn in part (Gemma 4). Nothing where the positions are not known, and of state-space hybrids, whose
-    attention knows no positions.
-    """
-    turned = model.family.startswith("qwen") or not model.recurrent
-    positions = (model.max_position_embeddings or 0) if turned else 0
-    width = min((cache.head_dim for cache in model.caches if cache.head_dim), default=_LATENT_TURNED if model.latent else 0)
-    share = _ROTARY_SHARE if model.recurrent else 1.0
-    times = _SEEN_POSITIONS if model.multimodal and _IN_THREE_WAYS.match(model.family) else 1
-    return positions * times * width * share * 2
-
-
-_LATENT_TURNED = 64  # `qk_rope_head_dim` of every config with latents that was read
-_IN_THREE_WAYS = regex(r"qwen\d(_\d)?_(vl|omni)|qwen3_5|qwen4")  # their positions have three parts: time, height, width
-
-
 def _dynamic(model: Model) -> bool:
     """A 4-bit copy that skips modules which lose much: its maker names it so, and plain copies without that word."""
     return "unsloth-bnb" in model.asked.lower()
@@ -321,7 +295,8 @@ def _by_listing(
 
 _AWQ_OF_32 = 0.5 + 2 / 32 + 0.5 / 32
 _GROUPS_OF_32 = ("cyankiwi", "cpatonn")  # config.json copies of theirs of such models: group_size 32
-_ALWAYS_OF_32 = "cyankiwi"  # of any model, as a log says of one with latents; under their earlier name 128 (Qwen3-30B-A3B)
+_ALWAYS_OF_32 = "cyankiwi"
+"""Of any model, as a log says of one with latents; under their earlier name 128 (Qwen3-30B-A3B)."""
 
 
 def _bytes_each(
@@ -347,7 +322,7 @@ def _bytes_each(
         if method == "awq" and model.maker == _ALWAYS_OF_32:
             each = [_AWQ_OF_32]
         elif method == "awq" and parts.experts and not model.maker:
-            each.append(_AWQ_OF_32)  # a folder's name: one maker's copies of such models come in groups of 32, another's of 128
+            each.append(_AWQ_OF_32)  # a folder's name: copies of such models come in groups of 32 or of 128
         if method == "awq" and (model.recurrent or model.hybrid):
             # such models come in groups of 32 as often as of 128
             each = [_AWQ_OF_32] if model.maker in _GROUPS_OF_32 else [*each, _AWQ_OF_32]
