@@ -70,7 +70,8 @@ def head_bytes(head_dim: int, dtype: str) -> float:
     if name in TURBOQUANT:
         return pair_bytes(head_dim, head_dim, name) / 2
     raise UsageError(
-        f"the KV cache dtype '{dtype}' is not known", "Choose auto, bfloat16, float16, fp8, nvfp4 or one of turboquant"
+        f"the KV cache dtype '{dtype}' is not known",
+        "Choose auto, bfloat16, float16, fp8, nvfp4 or turboquant_k8v4 and its kind",
     )
 
 
