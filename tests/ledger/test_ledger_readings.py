@@ -186,7 +186,7 @@ def test_the_later_half_of_a_rotated_log_continues_its_start(tmp_path: Path) -> 
 
 def test_a_model_that_is_counted_goes_before_one_whose_range_merely_holds_the_weights() -> None:
     """14.99 GiB and 131,072 positions: an 8B text model to one part in a hundred, a model with towers to one in twenty."""
-    size = Interval(14.9858 * GIB / 1.003, 14.9859 * GIB, "logged")
+    size = Interval(14.9888 * GIB / 1.003, 14.9889 * GIB, "logged")
     fitting = [item.model.name for item in identify(weights=size, most=50, published=True) if item.weights_off == 0.0]
     assert {"google/gemma-4-E4B-it", "meta-llama/Llama-3.1-8B-Instruct"} <= {*fitting}
     told = token_by_weights(size, None, None, 131_072)

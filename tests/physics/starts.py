@@ -74,6 +74,15 @@ def asked(row: dict[str, Any], **more: Any) -> Question:
     return ask(Given(**{**flags, **more}))
 
 
+def answered(row: dict[str, Any]) -> bool:
+    """Whether the question is taken at all; a figure of a row that is refused is missed by everything."""
+    try:
+        asked(row)
+    except Exception:  # whatever it is, the row got no answer
+        return False
+    return True
+
+
 def off(interval: Interval, seen: float) -> float:
     """Distance of the middle from what was seen, as a share of it."""
     return abs(interval.middle - seen) / abs(seen)
@@ -83,6 +92,8 @@ def weights_off(row: dict[str, Any]) -> float | None:
     """How far the weights are off; None where the row states none, infinity where nothing is computed."""
     if "weights_gib" not in row:
         return None
+    if not answered(row):
+        return float("inf")
     question = asked(row)
     size = judge(question, question.setup).weights_bytes
     return float("inf") if size is None else off(size, row["weights_gib"] * GIB)
@@ -95,6 +106,8 @@ def tokens_off(row: dict[str, Any]) -> float | None:
     """
     if row.get("available_gib", 0) <= 0 or "tokens" not in row:
         return None
+    if not answered(row):
+        return float("inf")
     question = asked(row, available_kv=f"{row['available_gib']}GiB")
     distances = [float("inf")]
     for setup in one_by_one(question.setup):
@@ -120,16 +133,15 @@ def pools(some: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Inte
 
 
 def measure(some: Sequence[dict[str, Any]]) -> Figures:
-    refused = 0
-    for row in some:
-        try:
-            asked(row)
-        except Exception:  # whatever it is, the row got no answer
-            refused += 1
+    refused = sum(not answered(row) for row in some)
     weights = [each for row in some if (each := weights_off(row)) is not None]
     tokens = [each for row in some if (each := tokens_off(row)) is not None]
-    verdicts = [(row["started"], sheet(row).start.starts) for row in some if row.get("gpu") and "started" in row]
-    found = list(pools(some))
+    verdicts = [
+        (row["started"], sheet(row).start.starts if answered(row) else None)
+        for row in some
+        if row.get("gpu") and "started" in row
+    ]
+    found = list(pools([row for row in some if answered(row)]))
     return Figures(
         len(some),
         refused,
@@ -159,6 +171,9 @@ def main() -> None:
     if aside and "--rows" not in sys.argv:
         return
     for row in some:
+        if not answered(row):
+            print(f"{row['model'][:44]:44} not taken")
+            continue
         parts = [f"{row['model'][:44]:44} {row.get('engine', ''):12.12} {row.get('gpu', ''):10.10} tp{row['tp']}"]
         weights, tokens = weights_off(row), tokens_off(row)
         if weights is not None and weights > WITHIN_WEIGHTS:

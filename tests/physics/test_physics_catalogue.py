@@ -42,7 +42,7 @@ def test_entries_read_one_by_one_are_those_of_the_file() -> None:
     told = [(entry.name, list(entry.aliases)) for entry in catalogue._entries()]
     assert told == [(entry["name"], entry.get("aliases", [])) for entry in raw["model"]]
     assert [tomllib.loads(entry.text) for entry in catalogue._entries()] == raw["model"]
-    assert catalogue._head() == {"sizes": raw["sizes"], "positions": raw["positions"]}
+    assert catalogue._head() == {key: raw[key] for key in ("sizes", "positions", "copies")}
 
 
 # Totals as their makers publish them, to the unit.

@@ -213,7 +213,7 @@ def test_the_fewest_gpus_are_named_where_the_bundle_shows_one() -> None:
 def test_a_format_is_advised_only_where_its_weights_fit() -> None:
     advised = action(leading("weights-70b-on-one-card"), "quantise")
     assert advised.do.startswith("Serve a 4-bit (AWQ) checkpoint")
-    assert "8-bit (FP8) ones would take 78.93 GiB to 79.72 GiB, which is too much" in advised.why
+    assert "8-bit (FP8) ones would take 78.96 GiB to 79.75 GiB, which is too much" in advised.why
     for method, starts in (("awq", True), ("fp8", False)):
         sheet = worksheet_of("--from", str(SAMPLES / "weights-70b-on-one-card"), "--quantization", method)
         assert sheet["start"]["starts"] is starts, method

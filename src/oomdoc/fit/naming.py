@@ -7,7 +7,7 @@ from dataclasses import replace
 from oomdoc.fit.given import Given, Logged, flag_of, parameters_of
 from oomdoc.model.worksheet import Input
 from oomdoc.physics.architecture import Model
-from oomdoc.physics.catalogue import Found, find, nearest, states_positions, with_positions
+from oomdoc.physics.catalogue import Found, find, nearest, states_positions, with_files, with_positions
 from oomdoc.physics.config import read_config
 from oomdoc.physics.estimate import estimate
 from oomdoc.physics.identify import identify
@@ -49,6 +49,9 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
         model = replace(model, quantization="none", checkpoint_bytes=None)
         note = "the name says 16 bits"
         inputs.append(Input("weights' format", "none", "assumed", note))
+    model = with_files(model, repository(asked))
+    if model.copy_bytes and model.kv_cache_scheme not in (None, "auto"):
+        inputs.append(Input("KV cache dtype", model.kv_cache_scheme, "catalogue", "this copy's config asks for it"))
     if model.kv_cache_scheme is None and found.format in _ASK_FOR_FP8.get(model.maker, ()):
         # every config of such a checkpoint that was read (0.14 to 0.33) asks for it
         model = replace(model, kv_cache_scheme="fp8")

@@ -14,7 +14,8 @@ CROSS, RECURRENT, ENCODER, UNKNOWN = "cross", "recurrent", "encoder", "unknown"
 COMPRESSED = "compressed"
 
 
-_POOLED = regex(r"(?i)embed|rerank|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
+_POOLED = regex(r"(?i)embed|reward|(?<![a-z])(e5|bge|gte)(?![a-z])")
+_SCORING = regex(r"(?i)rerank")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Cache:
     `state_bytes_each` is the width that the config states for its elements, 2 where it states none. `conv_width` is
     the width of one step of the convolution, for speculation keeps one more step per draft token. `side_bytes` is what a
     sparse indexer keeps of a token beside keys, values or latents, on every rank. `early_index_dim` is what early releases
-    keep in a layer that looks where another's indexer has looked (`kv.SHARED_INDEXER_SINCE`).
+    keep in a layer that looks where another's indexer has looked (`kv.SHARED_INDEXER_SINCE`). `wide` layers stay in 16 bits
+    whatever KV dtype is asked for (`kv.WIDE_AT_EACH_END`).
     """
 
     kind: str
@@ -48,6 +50,12 @@ class Cache:
     conv_width: int = 0
     side_bytes: float = 0.0
     ratio: int = 0
+    wide: bool = False
+
+    @property
+    def sparse(self) -> bool:
+        """Latents that a sparse indexer chooses from (DeepSeek-V3.2, GLM-5)."""
+        return self.kind == LATENT and bool(self.index_dim or self.early_index_dim)
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Model:
     catalogue), `partial` (library defaults or nominal figures), `n` (knowledge only), `config` (the user's file), `name`
     (estimated from the model's name alone). `draft_layers` are layers for speculation (MTP) that the checkpoint holds.
     `checkpoint_format` is the format that `checkpoint_bytes` speaks of (None: 16 bits); `quantization` may be another
-    one by a copy's name. `asked` is the repository that was asked for, where a copy's differs. `tower_params` are those of an encoder beside the counted language model.
+    one by a copy's name. `copy_bytes` are the files of the very copy that was asked for, one size for each of its revisions. `asked` is the repository that was asked for, where a copy's differs. `tower_params` are those of an encoder beside the counted language model.
     """
 
     name: str
@@ -114,6 +122,7 @@ class Model:
     kv_cache_scheme: str | None = None
     checkpoint_bytes: int | None = None
     checkpoint_format: str | None = None
+    copy_bytes: tuple[int, ...] = ()
     tower_params: int | None = None
     multimodal: bool = False
     asked: str = ""
@@ -159,6 +168,11 @@ class Model:
     def pooled(self) -> bool:
         """By its name it gives vectors or scores and no tokens, so that nothing is sampled."""
         return self.encoder or _POOLED.search((self.asked or self.name).rpartition("/")[2]) is not None
+
+    @property
+    def scoring(self) -> bool:
+        """By its name it scores, by a head of its own or by the next token: whether it samples, only its server says."""
+        return not self.pooled and _SCORING.search((self.asked or self.name).rpartition("/")[2]) is not None
 
     @property
     def hybrid(self) -> bool:

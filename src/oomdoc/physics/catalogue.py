@@ -21,6 +21,7 @@ from oomdoc.physics.architecture import Model
 from oomdoc.physics.config import read_config
 from oomdoc.physics.interval import Interval
 from oomdoc.physics.names import family, format_of, pieces, plain, repository, sized, squeezed
+from oomdoc.units import GIB
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,15 @@ def with_positions(model: Model, name: str) -> Model:
     return replace(model, max_position_embeddings=stated, own_positions=True) if stated else model
 
 
+def with_files(model: Model, name: str) -> Model:
+    """The model with the files and the KV dtype of the very copy of this name; as it is where nobody listed them."""
+    listed = _copies().get(name.lower())
+    if listed is None:
+        return model
+    sizes, kv = listed
+    return replace(model, copy_bytes=sizes, kv_cache_scheme=kv or model.kv_cache_scheme)
+
+
 def states_positions(model: Model, name: str) -> bool:
     """Whether the positions of a model are those of the checkpoint of this name, not of a relative of the same architecture."""
     if model.confirmed == "config" or model.own_positions:
@@ -155,6 +165,14 @@ def _head() -> dict[str, Any]:
 @cache
 def _positions() -> dict[str, int]:
     return {plain(name): int(count) for name, count in _head()["positions"].items()}
+
+
+@cache
+def _copies() -> dict[str, tuple[tuple[int, ...], str | None]]:
+    return {
+        name.lower(): (tuple(round(size * GIB) for size in listed["gib"]), listed.get("kv"))
+        for name, listed in _head()["copies"].items()
+    }
 
 
 @cache

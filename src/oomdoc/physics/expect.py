@@ -231,7 +231,11 @@ def _budget(
     estimated = graphs_estimated(runner, filled.version)
     planned = "graphs" in counted and estimated
     graphs = known.graph_bytes or graph_bytes(
-        enforce_eager=setup.enforce_eager, max_num_seqs=filled.max_num_seqs, estimated=planned
+        enforce_eager=setup.enforce_eager,
+        max_num_seqs=filled.max_num_seqs,
+        estimated=planned,
+        tp=tp * setup.pipeline_parallel_size,
+        device=device,
     )
     return plan_budget(
         total_bytes,

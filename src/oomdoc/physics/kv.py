@@ -6,6 +6,7 @@ Sources: vllm/v1/kv_cache_interface.py (0.8 to 0.33), vllm/worker/cache_engine.p
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from oomdoc.errors import UsageError
 from oomdoc.physics.architecture import COMPRESSED, CROSS, ENCODER, LATENT, RECURRENT, UNKNOWN, Cache, Model
@@ -15,19 +16,39 @@ SHARED_INDEXER_SINCE = 24_000  # layers without an indexer of their own keep no 
 LATENT_SINCE = 7000  # 0.7.0: before, MLA models kept padded keys and values like any other
 _PADDED_HEAD_DIM = 256
 _SPARSE_ENTRY_BYTES = 656  # fp8_ds_mla: 512 B of 8-bit latent, 16 B of scales, 128 B of 16-bit rope
+_SPARSE_LATENT = 576  # the only width that the kernels of that entry take (flashmla_sparse.py)
 _CONV_BYTES = 2
 COMPRESSED_BYTES, INDEX_BYTES, INDEXED_RATIO = 584, 132, 4
 """DeepSeek-V4: 448 B of 8-bit latent, 128 B of 16-bit rope and 8 B of scales; a key of its indexer (layers of that ratio alone)."""
+
+TURBOQUANT = {
+    "turboquant_k8v4": (8, 4),
+    "turboquant_4bit_nc": (4, 4),
+    "turboquant_k3v4_nc": (3, 4),
+    "turboquant_3bit_nc": (3, 3),
+}
+"""Bits of an element of keys and of values (vllm/model_executor/layers/quantization/turboquant/config.py, 0.20 on): a key below 8
+bits has a 2-byte norm, a value a 2-byte scale and zero, and what a head keeps is rounded up to even bytes."""
+
+WIDE_AT_EACH_END = 2
+"""First and last layers that TurboQuant leaves in 16 bits, where no layer keeps a state (same file, `get_boundary_skip_layers`)."""
 
 _ELEMENT_BYTES = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "fp8_ds_mla": 1.0, "int8": 1.0,
                   "bfloat16": 2.0, "float16": 2.0, "half": 2.0, "float": 4.0, "float32": 4.0}  # fmt: skip
 
 
 def kv_dtype(model: Model, kv_cache_dtype: str = "auto", dtype: str = "auto") -> str:
-    """What `auto` means: the KV dtype that the checkpoint asks for, else the dtype of the model."""
-    if kv_cache_dtype not in ("auto", ""):
-        return kv_cache_dtype
-    return model.kv_cache_scheme or (model.dtype if dtype in ("auto", "") else dtype)
+    """The KV dtype in force: of `auto` the one that the checkpoint asks for, else the dtype of the model.
+
+    Sparse latents in 8 bits have an entry of their own, `fp8_ds_mla`, whichever way 8 bits are asked for
+    (vllm/model_executor/models/config.py, DeepseekV32ForCausalLM).
+    """
+    asked = model.kv_cache_scheme if model.kv_cache_scheme != "auto" else None
+    own = asked or (model.dtype if dtype in ("auto", "") else dtype)
+    kind = own if kv_cache_dtype in ("auto", "") else kv_cache_dtype
+    if kind.startswith("fp8") and any(cache.sparse and cache.latent_dim == _SPARSE_LATENT for cache in model.caches):
+        return "fp8_ds_mla"
+    return kind
 
 
 def head_bytes(head_dim: int, dtype: str) -> float:
@@ -46,7 +67,26 @@ def head_bytes(head_dim: int, dtype: str) -> float:
         return head_dim * (0.5 if name.startswith("int4") else 1.0) + 4
     if name in _ELEMENT_BYTES:
         return head_dim * _ELEMENT_BYTES[name]
-    raise UsageError(f"the KV cache dtype '{dtype}' is not known", "Choose auto, bfloat16, float16, fp8 or nvfp4")
+    if name in TURBOQUANT:
+        return pair_bytes(head_dim, head_dim, name) / 2
+    raise UsageError(
+        f"the KV cache dtype '{dtype}' is not known",
+        "Choose auto, bfloat16, float16, fp8, nvfp4 or turboquant_k8v4 and its kind",
+    )
+
+
+def pair_bytes(key_dim: int, value_dim: int, dtype: str) -> float:
+    """Bytes of one head's K and V of one token.
+
+    >>> pair_bytes(128, 128, "bfloat16"), pair_bytes(128, 128, "turboquant_k8v4"), pair_bytes(256, 256, "turboquant_4bit_nc")
+    (512.0, 196, 262)
+    """
+    bits = TURBOQUANT.get(dtype.lower())
+    if bits is None:
+        return head_bytes(key_dim, dtype) + head_bytes(value_dim, dtype)
+    key = key_dim if bits[0] == 8 else math.ceil(key_dim * bits[0] / 8) + 2
+    size = key + math.ceil(value_dim * bits[1] / 8) + 4
+    return size + size % 2
 
 
 def is_kv_dtype(name: str) -> bool:
@@ -55,13 +95,13 @@ def is_kv_dtype(name: str) -> bool:
     >>> is_kv_dtype("fp8"), is_kv_dtype("fp3")
     (True, False)
     """
-    return name in _ELEMENT_BYTES or name == "nvfp4" or name.endswith("_per_token_head")
+    return name in _ELEMENT_BYTES or name in TURBOQUANT or name == "nvfp4" or name.endswith("_per_token_head")
 
 
 def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = None) -> float | None:
     """Bytes of one token in one layer on one rank; 0 for caches that do not grow with the request, None for unknown ones.
 
-    Keys and values: max(1, kv_heads // TP) x (D_k + D_v) x b. Latent: (kv_lora_rank + qk_rope_head_dim) x b on every
+    Keys and values: max(1, kv_heads // TP) x (D_k + D_v) x b, or as `pair_bytes` says. Latent: (kv_lora_rank + qk_rope_head_dim) x b on every
     rank, once; `fp8_ds_mla` 656 B. A sparse indexer adds index_head_dim + 4 x index_head_dim / 128 (of Qwen4: 2 x
     indexer_head_dim / indexer_compress_ratio). Before 0.7:
     2 x query heads / TP x 256 x b.
@@ -78,7 +118,8 @@ def token_bytes(cache: Cache, dtype: str, *, tp: int = 1, version: int | None = 
         )
     if cache.kind != LATENT:
         heads = max(1, cache.kv_heads // tp)
-        return heads * (head_bytes(cache.head_dim, dtype) + head_bytes(cache.v_head_dim, dtype)) + cache.side_bytes
+        kept = "bfloat16" if cache.wide else dtype
+        return heads * pair_bytes(cache.head_dim, cache.v_head_dim, kept) + cache.side_bytes
     if version is not None and version < LATENT_SINCE:
         padded = max(_PADDED_HEAD_DIM, cache.query_head_dim)
         return 2 * max(1, cache.query_heads // tp) * head_bytes(padded, dtype)
@@ -103,12 +144,26 @@ def state_bytes(cache: Cache, *, tp: int = 1, draft_tokens: int = 0) -> int | No
     return cache.state_elements // tp * cache.state_bytes_each + conv * _CONV_BYTES
 
 
-def stage_caches(model: Model, pp: int = 1, version: int | None = None) -> tuple[tuple[Cache, ...], ...]:
-    """The caches of the layers of each pipeline stage, in the order of the layers; layers without a cache are left out."""
+def stage_caches(
+    model: Model, pp: int = 1, version: int | None = None, kind: str = ""
+) -> tuple[tuple[Cache, ...], ...]:
+    """The caches of the layers of each pipeline stage, in the order of the layers; layers without a cache are left out.
+
+    `kind` is the KV dtype, for some leave the layers at each end in 16 bits.
+    """
+    ends = WIDE_AT_EACH_END if kind.lower() in TURBOQUANT and not model.recurrent else 0
     stages, start = [], 0
     for count in stage_layers(model.layers, pp, version):
-        indexes = model.pattern[start : start + count]
-        stages.append(tuple(model.caches[index] for index in indexes if index >= 0))
+        places = range(start, start + count)
+        stages.append(
+            tuple(
+                replace(model.caches[index], wide=True)
+                if ends > place or place >= model.layers - ends
+                else model.caches[index]
+                for place in places
+                if (index := model.pattern[place]) >= 0
+            )
+        )
         start += count
     return tuple(stages)
 
@@ -132,7 +187,7 @@ def kv_bytes_per_token(
     kind = kv_dtype(model, kv_cache_dtype, dtype)
     most = 0.0
     of_kind: dict[int, float | None] = {}  # a hundred layers have two or three kinds of cache
-    for stage in stage_caches(model, pp, version):
+    for stage in stage_caches(model, pp, version, kind):
         each = []
         for cache in stage:
             if growing and cache.window:

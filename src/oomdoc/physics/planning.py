@@ -89,6 +89,7 @@ def activation_bytes(
     """
     floor = batched_tokens * _widest_bytes(model, tp, dtype)
     rows = 0 if model.pooled else max_num_seqs * (model.vocab_size or 128_000)
+    fewest = 0 if model.scoring else rows
     if runner == "V2":
         plain = not (model.experts_per_token or model.recurrent or model.multimodal)
         low, high = SECOND_FORWARD if plain else FORWARD  # measured of plain decoders alone
@@ -103,7 +104,7 @@ def activation_bytes(
         if version is not None and version < LEAN_SAMPLER_SINCE:
             fused = FUSED_SAMPLER_SINCE <= version <= FUSED_SAMPLER_UNTIL
             each = replace(SAMPLER_BYTES, lo=FUSED_SAMPLER_BYTES) if fused else SAMPLER_BYTES
-    peak = Interval(max(low * floor, rows * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + rest, ORIGIN)
+    peak = Interval(max(low * floor, fewest * each.lo), max(high * floor, rows * each.hi + 0.35 * floor) + rest, ORIGIN)
     if grows_with_length(model):
         least, most = SPARSE_WORKSPACE
         peak = Interval(max(peak.lo, least * max_model_len), peak.hi + most * max_model_len, ORIGIN)
@@ -182,7 +183,10 @@ def non_torch_bytes(tp: int = 1, device: str = "", *, context: bool = False) -> 
     if context:
         return non_torch_bytes(tp, device) + CONTEXT_BYTES
     if unified_memory(device):
-        return Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
+        shared = Interval(0.2 * GIB, 3.2 * GIB, ORIGIN)
+        if tp == 1:
+            return shared
+        return shared + Interval(0.1 * GIB, 0.6 * GIB, ORIGIN)  # such ranks stand in hosts of their own
     if tp == 1:
         return Interval(0, (0.6 if _AMD.search(device) else 0.3) * GIB, ORIGIN)
     return (
@@ -240,7 +244,14 @@ _AMD = regex(r"(?i)\bamd\b|instinct|radeon|\bmi\d{2,3}x?\b|\brx[ -]?\d{4}")
 _WITHOUT_NVLINK = regex(r"(?i)geforce|rtx|l40|l20|\bl4\b|\ba10g?\b|\bt4\b|arc")
 
 
-def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256, estimated: bool = False) -> Interval:
+MOVING_GRAPHS_GIB = 5.0
+"""The most that an estimate of graphs was by several ranks whose hosts share their memory (4.99 of a start on two GB10): it is the
+free memory before and after, which buffers of the network and the host's page cache move as well. One rank: as elsewhere."""
+
+
+def graph_bytes(
+    *, enforce_eager: bool = False, max_num_seqs: int = 256, estimated: bool = False, tp: int = 1, device: str = ""
+) -> Interval:
     """CUDA graphs that are captured after profiling: 0.03 to 2.5 GiB logged for dense models; nothing when eager.
 
     Fewer sequences mean fewer sizes to capture: the upper end shrinks below 64 sequences. `estimated` is what a release
@@ -249,6 +260,8 @@ def graph_bytes(*, enforce_eager: bool = False, max_num_seqs: int = 256, estimat
     if enforce_eager:
         return Interval(0, 0, "given")
     share = min(1.0, max(0.2, max_num_seqs / 64))
+    if estimated and tp > 1 and unified_memory(device):
+        return Interval(30 * MIB, MOVING_GRAPHS_GIB * GIB, ORIGIN)
     return Interval(30 * MIB, (1.0 if estimated else 2.5) * GIB * share, ORIGIN)
 
 

@@ -96,7 +96,7 @@ def layouts(
     kind = kv_dtype(model, kv_cache_dtype, dtype)
     hybrid = hybrid_manager and (version is None or version >= HYBRID_SINCE)
     found = []
-    stages = stage_caches(model, pp, version)
+    stages = stage_caches(model, pp, version, kind)
     for place, stage in enumerate(stages):
         own = (*stage, *draft) if place == len(stages) - 1 else stage
         tokens = block_tokens or default_block_tokens(model, version)

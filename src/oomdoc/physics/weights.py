@@ -1,7 +1,8 @@
 """Bytes of the weights on one rank: formats, what a checkpoint leaves unquantised, what tensor parallelism does not share.
 
 Formulas as in the engine's layers (vLLM 0.2.7 to 0.33) and the formats' papers; checked against logged "Model loading
-took" figures: what is loaded is 1.000 to 1.003 times what is counted, up to 1.01 for formats that repack.
+took" figures: what is loaded is 1.000 to 1.003 times what is counted with the tables of `rotary`, up to 1.01 for formats
+that repack.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from types import MappingProxyType
 
 from oomdoc.physics.architecture import Model, Parameters
 from oomdoc.physics.interval import Interval, largest, point
+from oomdoc.physics.rotary import rotary_bytes
 from oomdoc.physics.speculation import Speculation
 
 LOADED_OVER_COUNTED = (1.0, 1.01)
-"""What engines report as loaded / what is counted here, over the published logs that name model and format."""
+"""What engines report as loaded / what is counted here with the tables of `rotary`, over the logs that name model and format."""
 
 TOWER_PARAMS = Interval(0.3e9, 0.75e9, "planning figure")
 """Parameters of a vision tower where neither a published total nor a checkpoint's size tells them (Qwen-VL, Gemma 3)."""
@@ -40,9 +42,9 @@ _NAMED = (0.9, 1.12)  # counted / named in nine of ten text models of the catalo
 _NAMED_SEEING = (0.82, 1.25)  # the same of models with a tower, which some makers count and others do not
 _TOLD = (0.98, 1.02)  # a published total, rounded
 
-_TWO_REVISIONS = (
-    "laguna-s-2.1-int4"  # 66.96 GiB; from August 2026 on 92.84, with the experts of 8 of 47 layers in 16 bits
-)
+LOADED_OVER_COPY = (0.93, 0.98, 1.02)
+"""The same where nothing but the files' size tells what a copy left wide: at least where layers for speculation may stay out, at
+least else, at most (0.94 without them, 1.00 to 1.016 with all, in seven starts that print both)."""
 
 _VOCAB_PAD = 64  # vLLM pads the vocabulary to a multiple of this, so that ranks and kernels divide it
 _DTYPE_BYTES = {"float32": 4.0, "tf32": 4.0, "float64": 8.0}
@@ -243,9 +245,12 @@ def stage_weights(
         sizes = [end[place] for end in ends]
         each = Interval(min(sizes) * low * least, max(sizes) * high * most, origin)
         stages.append(each + tower if place == 0 and tower.hi else each)
-    if own and model.checkpoint_bytes and model.confirmed == "config":
-        return _by_files(model, stages, parts, method, wide)
-    return tuple(stages)
+    tables = rotary_bytes(model)
+    if model.copy_bytes and (quantization is None or own or method == known_format(model.quantization)):
+        stages = _by_listing(model, stages, parts, method, wide)
+    elif own and model.checkpoint_bytes and model.confirmed == "config":
+        stages = _by_files(model, stages, parts, method, wide)
+    return tuple(each + tables for each in stages)
 
 
 def _dynamic(model: Model) -> bool:
@@ -262,17 +267,36 @@ def _looseness(model: Model) -> tuple[float, float]:
 
 def _by_files(
     model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
-) -> tuple[Interval, ...]:
+) -> list[Interval]:
     """The stages on the scale of the weight files that lie beside the config: they know what was left unquantised."""
     slim, spared = _bytes_each(model, parts, method, wide)[0]
     (whole,) = _stage_ends(model, parts, method, wide, slim, spared, 1, 1)
     scale = (model.checkpoint_bytes or 0) / (whole + _tower(model).middle * wide)
     low, high = LOADED_OVER_CHECKPOINT
-    return tuple(Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages)
+    return [Interval(each.lo * scale * low, each.lo * scale * high, each.origin) for each in stages]
+
+
+def _by_listing(
+    model: Model, stages: list[Interval], parts: Parameters, method: str | None, wide: float
+) -> list[Interval]:
+    """The stages within what the listed files of this very copy can load; one of several revisions may be meant."""
+    (low, high), (with_drafts, without, most) = LOADED_OVER_COUNTED, LOADED_OVER_COPY
+    ends = [_stage_ends(model, parts, method, wide, *each, 1, 1)[0] for each in _bytes_each(model, parts, method, wide)]
+    counted = Interval(min(ends) * low, max(ends) * high) + _tower(model) * wide
+    least = with_drafts if model.draft_layers else without
+    shares = []
+    for size in model.copy_bytes:
+        band = Interval(size * least, size * most)
+        both = band.overlaps(counted)
+        shares += [max(band.lo, counted.lo) if both else band.lo, min(band.hi, counted.hi) if both else band.hi]
+    scales = min(shares) / counted.lo, max(shares) / counted.hi
+    return [Interval(each.lo * scales[0], each.hi * scales[1], each.origin) for each in stages]
 
 
 _AWQ_OF_32 = 0.5 + 2 / 32 + 0.5 / 32
 _GROUPS_OF_32 = ("cyankiwi", "cpatonn")  # config.json copies of theirs of such models: group_size 32
+_ALWAYS_OF_32 = "cyankiwi"
+"""Of any model, as a log says of one with latents; under their earlier name 128 (Qwen3-30B-A3B)."""
 
 
 def _bytes_each(
@@ -292,11 +316,13 @@ def _bytes_each(
     if method == "fp8" and model.maker == "nvidia" and parts.entry:
         return [(slim, "entry") for slim in each]
     if model.maker == "poolside" and model.parts:  # the sizes on their cards (FP8, NVFP4, INT4) leave all but experts
-        if model.asked.lower().endswith(_TWO_REVISIONS):
-            each.append(each[0] + 8 / 47 * (wide - each[0]))
         return [(slim, "shared") for slim in each]
     if found.spares and model.parts:
         mixed = parts.experts > 0 or model.recurrent or model.hybrid
+        if method == "awq" and model.maker == _ALWAYS_OF_32:
+            each = [_AWQ_OF_32]
+        elif method == "awq" and parts.experts and not model.maker:
+            each.append(_AWQ_OF_32)  # a folder's name: copies of such models come in groups of 32 or of 128
         if method == "awq" and (model.recurrent or model.hybrid):
             # such models come in groups of 32 as often as of 128
             each = [_AWQ_OF_32] if model.maker in _GROUPS_OF_32 else [*each, _AWQ_OF_32]
