@@ -350,7 +350,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:memory|rss|ram|vram)\b[^.;]{0,40}"
         r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
-        r"|\b(?:please|try|to|we|by) (?:increase|increasing|raise)\b|\bstays? flat\b"
+        r"|\b(?:please|try|to|we|by|should|must|could|can|may|might|would) (?:increase|increasing|raise)\b|\bstays? flat\b"
         # the order of words asks, wherever the sign at its end stands
         r"|(?:^|[.;:!?,] ) ?(?:is|are|does|do) (?:the|my|our|this|that|its|it|something|anything)\b(?: \w+){0,4}? (?:leak|grow|climb|ris|creep|increas)\w*"
         r"|\b(?:find out|check|see|tell|know|ask\w*|unsure) (?:me |us )?(?:what|whether|if|who) (?:\w+ ){0,2}(?:leak|grow|climb|ris)|\bfix(?:ed|es)? (?:a|an|the|some|several|potential|possible)\b",

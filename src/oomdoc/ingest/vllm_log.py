@@ -662,6 +662,15 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # blocks of a cache on their way from one server to another: the transport gave up, or the transfer ended in an error
+        "transfer-failed", "vllm", ("Transport retry count exceeded", "transfer failed", "NIXL_ERR_"),
+        regex(r"Transport retry count exceeded|\b(?:NIXL|Mooncake|RDMA|KV(?: cache)?) transfer failed\b|\bNIXL_ERR_(?:REMOTE_DISCONNECT|BACKEND|CANCELED)\b"), "note",
+        const={"topic": "transfer-failed"}, versions="0.9.0 →", samples=(
+            ("ERROR 03-02 08:01:02 [nixl_connector.py:1] NIXL transfer failed for request cmpl-1 with state ERR.", {"topic": "transfer-failed"}),
+            ("ib_mlx5_log.c:179  UCX  ERROR Transport retry count exceeded on mlx5_2:1/RoCE", {"topic": "transfer-failed"}),
+        ),
+    ),
+    Pattern(
         # the front end says so when a caller hangs up
         "aborted-request", "vllm", ("borted request", "aborted."), regex(r"\b[Aa]borted request(?:\(s\))? (?P<text>[\w.-]{4,80}?)\.?$|^Request [\w.-]{4,80} aborted\.$"), "note",
         const={"topic": "aborted-request"}, versions="0.1.3 →", samples=(
