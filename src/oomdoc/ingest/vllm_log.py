@@ -662,6 +662,13 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
+        # nginx, Envoy: who stands in front waited as long as it was told to
+        "proxy-timeout", "proxy", ("upstream timed out", "upstream request timeout", "upstream response timeout"),
+        regex(r"\bupstream (?:timed out|request timeout|response timeout)\b"), "note", const={"topic": "proxy-timeout"}, versions="any", samples=(
+            ("2027/03/02 04:05:06 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream", {"topic": "proxy-timeout"}),
+        ),
+    ),
+    Pattern(
         # blocks of a cache on their way from one server to another: the transport gave up, or the transfer ended in an error
         "transfer-failed", "vllm", ("Transport retry count exceeded", "transfer failed", "NIXL_ERR_"),
         regex(r"Transport retry count exceeded|\b(?:NIXL|Mooncake|RDMA|KV(?: cache)?) transfer failed\b|\bNIXL_ERR_(?:REMOTE_DISCONNECT|BACKEND|CANCELED)\b"), "note",
