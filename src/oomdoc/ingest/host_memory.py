@@ -46,6 +46,10 @@ _RSS = regex(r"Rss: +(?P<kib>\d{1,15}) kB\s*$")
 _CLOCK = regex(r"(?:top - )?(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<half> [AP]M)?\b")
 _TABLE_HEAD = regex(r"(?=.*\b(?:kbmemfree|swpd)\b)[\w:%/ .-]+$")
 _PROMPT = regex(r"\s*(?:\S{0,60}[$#%❯>]\s|\+ )|\s*(?:free|vmstat|sar|top|cat|watch|date)\b")
+_SYSSTAT = regex(
+    r"Linux \S{1,80} \([^)\n]{1,80}\)\s+(?:(?P<year>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)|(?P<month>\d\d)/(?P<day>\d\d)/(?P<of>\d{2}|\d{4}))\s"
+)
+"""The first line of `sar`: the day that its clocks are of, month first in the locale C."""
 _NO_STATE = regex(r"\s*(?:[A-Z][\w()]{2,30}: +\d+(?: kB)?|Swap:|procs\b|Linux \d|[-= ]+)")
 
 
@@ -68,6 +72,7 @@ class Listings:
         self._t: float | None = None
         self._first: float | None = None
         self._clock: float | None = None
+        self._midnight: float | None = None
         self._rollup = False
         self._seen = 0
 
@@ -98,10 +103,16 @@ class Listings:
         if _ROLLUP.match(line):
             self._rollup = True
             return
+        if day := _SYSSTAT.match(line):
+            year = day["year"] or f"20{day['of'][-2:]}"
+            self._midnight = parse_time(f"{year}-{day['m'] or day['month']}-{day['d'] or day['day']} 00:00:00")
+            return
         resident = self._resident(line)
         size = self._size(line) if resident is None else resident
         if size is not None:
             self._moment(line)
+            if self._t is None and self._midnight is not None and self._clock is not None:
+                self._t = self._midnight + self._clock
             elapsed = None if self._clock is None or self._first is None or self._t is not None else self._clock - self._first  # fmt: skip
             resource = "host-available" if resident is None else "host"
             row = {"t": self._t, "elapsed_s": elapsed, "state": self._state, "bytes": size, "resource": resource}
