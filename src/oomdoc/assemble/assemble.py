@@ -44,7 +44,7 @@ from oomdoc.regexes import regex
 from oomdoc.solve import situation, solve
 from oomdoc.story import Facts, told
 from oomdoc.story.facts import gather
-from oomdoc.units import count
+from oomdoc.units import count, show_seconds
 
 DECIDED_FROM = 0.5  # a first place below this is a guess: the verdict is `undecided`
 MOST_INCIDENTS = 20  # shown in a report; the rest is counted in a warning
@@ -185,7 +185,18 @@ def _set_aside(store: Store) -> tuple[SetAside, ...]:
         )
         for why, each in by_why.items()
     ]
-    return tuple(told[:MOST_ASIDE])
+    return (*_outlived(store), *told)[:MOST_ASIDE]
+
+
+def _outlived(store: Store) -> tuple[SetAside, ...]:
+    """Starts that failed, and that a later one has got over long since."""
+    if not store.derived.count_of("outlived"):
+        return ()
+    rows = store.rows_of("SELECT source, line, hours FROM outlived ORDER BY source, line")
+    return tuple(
+        SetAside("a start that failed", (f"{row['source']}:{row['line']}",), f"a later one came up, and worked {show_seconds(row['hours'] * 3600)} after it")
+        for row in rows
+    )  # fmt: skip
 
 
 def _head(text: str) -> str:

@@ -109,7 +109,7 @@ class Derived:
         """How many rows a view has, which is made to know it."""
         if name in self._unmade and not self._comes_empty(name):
             self.make(name)
-        return self._counts.get(name, len(BLANK[name].rows))
+        return self._counts[name] if name in self._counts else len(BLANK[name].rows)
 
     def make_named(self, sql: str) -> None:
         """Make the views whose names stand in a query, whatever they mean there."""

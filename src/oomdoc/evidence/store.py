@@ -231,7 +231,8 @@ class Store:
     def _hidden(self, incident: str | None) -> list[tuple[Any, ...]]:
         """Log ranges that this incident does not see: none, and not asked for, where one life alone is shown and no line is wrapped."""
         lives = self.derived.count_of("engine_start") if incident else 0
-        if lives < 2 and not self.derived.count_of("wrapped") and not self.derived.plainly:
+        left_out = self.derived.count_of("wrapped") or self.derived.count_of("outlived")
+        if lives < 2 and not left_out and not self.derived.plainly:
             return []
         self.derived.make_named(_HIDDEN)
         return self.database.con.execute(self.database.statement(_HIDDEN)).fetchall()
@@ -402,4 +403,6 @@ WHERE i.start_id IS NOT NULL AND NOT s.marked AND regexp_replace(s.source, '{rot
   AND EXISTS (FROM engine_start o WHERE o.marked AND o.source <> s.source AND regexp_replace(o.source, '{rotated}', '') = regexp_replace(s.source, '{rotated}', ''))
 UNION ALL
 SELECT source, line, line FROM wrapped
+UNION ALL
+SELECT source, first_line, last_line FROM outlived
 """.replace("{rotated}", r"(?:[.-](?:\d[\dT:_-]*|previous|log|txt|out|gz|zst|xz|bz2))+$")

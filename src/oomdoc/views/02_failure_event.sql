@@ -55,6 +55,7 @@ SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure. In a log to which
   -- workers write themselves the error would stand; one of a start without them may only lack it
   CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
+       WHEN start_id IN (SELECT start_id FROM outlived) THEN 0
        WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
        -- a notice that somebody is waited for is over with the next step of the same start
        WHEN waits AND EXISTS (FROM milestone m WHERE m.source = graded.source AND m.line > graded.line AND m.line <= graded.last_line) THEN 0

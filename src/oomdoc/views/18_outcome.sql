@@ -100,6 +100,6 @@ LEFT JOIN anew a USING (start_id)
   LEFT JOIN cluster c ON coalesce(c.life = s.start_id, true) OR NOT s.served
     LEFT JOIN trend t ON true
   LEFT JOIN answered_wave v ON true
-WHERE s.engine
+WHERE s.engine AND s.start_id NOT IN (SELECT start_id FROM outlived)
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id
