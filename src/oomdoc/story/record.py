@@ -364,6 +364,31 @@ ROUNDS = (
         37,
         35,
     ),
+    Round("r66", "the same, words learnt again on all before it", 42, 37, 35, 41, 0.076, 0.077, 35, 34),
+    Round(
+        "r67",
+        "the same, after three of the five misses of r66 and all seven of w15 were corrected",
+        42,
+        34,
+        33,
+        40,
+        0.161,
+        0.177,
+        34,
+        30,
+    ),
+    Round(
+        "r68",
+        "the same, after four of the eight misses of r67 and five of the eight of w16 were corrected",
+        42,
+        37,
+        33,
+        39,
+        0.099,
+        0.100,
+        34,
+        32,
+    ),
 )
 
 

@@ -27,7 +27,7 @@
 -- state_full: share of the points in which the slots for recurrent states are taken; NULL = the model has none, or not printed
 -- state_ref: the first of them
 -- running_drop: while the pool was full, running fell and waiting rose
--- eased: nobody was ever seen to wait, and nobody was preempted between two readings: however full the pool is, it turns nobody away
+-- eased: nobody was ever seen to wait, nobody was preempted between two readings, and the last of them is of a pool with room: however full it was, it turned nobody away
 -- held_by_nobody: points at 85 % or more in which requests wait and none runs: those that run would give their blocks back
 -- held_by_nobody_waiting: most requests waiting at one of them
 -- held_by_nobody_share: the least usage at them
@@ -88,6 +88,7 @@ WITH moved AS (
       || ':' || arg_max(line, waiting) FILTER (kv_used < $pool_roomy AND waiting > 0) AS queued_ref,
       count(*) FILTER (queues) AS queued,
     max(running) AS running_max, max(running) FILTER (queues) AS cap, arg_max(kv_used, line) - arg_min(kv_used, line) AS rising,
+    arg_max(kv_used, line) AS last,
     count(*) FILTER (kv_used >= $pool_full AND waiting > 0 AND prompt_tokens_per_s = 0 AND running IS DISTINCT FROM 0) AS stalled,
     min_by(source, line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0))
       || ':' || min(line) FILTER (kv_used >= $pool_pinned OR (kv_used >= $pool_crowded AND waiting > 0)) AS first_ref,
@@ -125,12 +126,12 @@ WITH moved AS (
   FROM trial_figure
   WHERE quantity = 'preemptions'
 )
-SELECT f.* REPLACE (
+SELECT f.* EXCLUDE (last) REPLACE (
     CASE WHEN h.tokens > 0 AND e.kv_pool_tokens > 0
       THEN least(f.demand, greatest(f.peak, h.tokens / (e.kv_pool_tokens * e.data_parallel_size))) ELSE f.demand END AS demand),
   -- a warning is one preemption at least; the larger of two counts saw more of them
   greatest(CASE WHEN w.n > 0 THEN coalesce(w.preemptions, 1) END, c.preemptions, s.preemptions)::BIGINT AS preemptions,
-  coalesce(f.waiting_max = 0 AND w.n = 0 AND NOT coalesce(c.rises, false) AND coalesce(s.preemptions, 0) = 0, false) AS eased,
+  coalesce(f.waiting_max = 0 AND f.last < $pool_crowded AND w.n = 0 AND NOT coalesce(c.rises, false) AND coalesce(s.preemptions, 0) = 0, false) AS eased,
   d.capped, d.ref AS capped_ref, coalesce(w.ref, c.ref, s.ref) AS preemption_ref, CASE WHEN w.n > 0 THEN w.swaps END AS swaps
 FROM folded f, held d, warned w, counted c, sheet s, engine e, (SELECT max(tokens) AS tokens FROM traffic_flight) h
 WHERE f.samples > 0 OR w.n > 0 OR c.preemptions IS NOT NULL OR s.preemptions IS NOT NULL
