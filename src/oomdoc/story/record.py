@@ -367,7 +367,7 @@ ROUNDS = (
     Round("r66", "the same, words learnt again on all before it", 42, 37, 35, 41, 0.076, 0.077, 35, 34),
     Round(
         "r67",
-        "the same, after three of the five misses of r66 and all seven of w15 were corrected",
+        "the same, after two of the five misses of r66 and five of the seven of w15 were corrected",
         42,
         34,
         33,
@@ -379,7 +379,7 @@ ROUNDS = (
     ),
     Round(
         "r68",
-        "the same, after four of the eight misses of r67 and five of the eight of w16 were corrected",
+        "the same, after four of the eight misses of r67 and three of the eight of w16 were corrected",
         42,
         37,
         33,
