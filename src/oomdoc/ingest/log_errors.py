@@ -10,6 +10,7 @@ import re
 
 from oomdoc.ingest.base import Pattern
 from oomdoc.ingest.host_events.shared_memory import NOT_ROOM
+from oomdoc.ingest.openings import KERNEL_LINE
 from oomdoc.regexes import regex
 
 ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -98,7 +99,12 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
     name = str(exception).rpartition(".")[2] if exception else None
     if name and name.endswith("Warning"):
         return None
-    return {**row, "text": text, "kind": error_kind(str(exception) if exception else None, text)}
+    kind = error_kind(str(exception) if exception else None, text)
+    if kind == "other" and KERNEL_LINE.match(match.string):
+        return (
+            None  # drivers and file systems of the kernel print such a word before their messages: no program raised it
+        )
+    return {**row, "text": text, "kind": kind}
 
 
 _MARK = r"(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-])|[\w.]{1,60}[ \t]+-)[ \t]+"

@@ -27,8 +27,8 @@ _NODE = regex(rf"(?:^|/)(?:(?:nodes?|hosts?)/(?P<node>{_NAME})/|(?:nodes|hosts)/
 """`nodes/gpu-7/dmesg.txt`, `hosts/gpu-7.txt`; in `node/nvidia-smi.txt` lie the files of the one node."""
 _UID = regex(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 _ID = regex(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
-_SCOPE = regex(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{12,64})\.scope")
-"""The scope of a container that no cluster runs: it has one id in all its lives."""
+_SCOPE = regex(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{8,64})\.scope")
+"""The scope of a container that no cluster runs: it has one id in all its lives; somebody may have cut it."""
 _REPLICA = regex(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
 
 ENGINE = regex(

@@ -212,6 +212,8 @@ def column_of(name: str) -> Column:
     (('memory', 'host', 'GiB'), 3, 60.0)
     >>> column_of("router_working_set_MiB")[:5], column_of("prefix_working_set_gib").role
     (('memory', 'host', 'MiB', 0.0, 'router'), 'figure')
+    >>> column_of("container_memory_working_set_gib{pod=chat-14b}").unit
+    'GiB'
     >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
     ('pid 4711', 'running', 'running')
     """
@@ -219,8 +221,9 @@ def column_of(name: str) -> Column:
     if not words or len(name) > 100:
         return Column(FIGURE)
     among = set(words)
-    unit = next((UNITS[word] for word in reversed(words) if word in UNITS and UNITS[word] in BYTES), "")
-    if not unit and words[-1] == "b" and len(words) > 1:
+    own = pieces(name.partition("{")[0]) or words  # labels say whose it is, and a model's `14b` is no unit
+    unit = next((UNITS[word] for word in reversed(own) if word in UNITS and UNITS[word] in BYTES), "")
+    if not unit and own[-1] == "b" and len(own) > 1:
         unit = "B"
     shares = among & _SHARE
     if (shares or "%" in name) and (whole := _share_of(tuple(word for word in words if word not in shares))):
