@@ -662,10 +662,11 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     Pattern(
-        # nginx, Envoy: who stands in front waited as long as it was told to
-        "proxy-timeout", "proxy", ("upstream timed out", "upstream request timeout", "upstream response timeout"),
-        regex(r"\bupstream (?:timed out|request timeout|response timeout)\b"), "note", const={"topic": "proxy-timeout"}, samples=(
-            ("2027/03/02 04:05:06 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream", {"topic": "proxy-timeout"}),
+        # nginx: who stands in front of the API waited as long as it was told to
+        "proxy-timeout", "proxy", ("upstream timed out",),
+        regex(r"\bupstream timed out\b.{0,400}?/(?:v[123]/|generate\b|chat/|api/(?:chat|generate)\b|invocations\b)"), "note", const={"topic": "proxy-timeout"}, samples=(
+            ('2027/03/02 04:05:06 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream, request: "POST /v1/completions HTTP/1.1"',
+             {"topic": "proxy-timeout"}),
         ),
     ),
     Pattern(
