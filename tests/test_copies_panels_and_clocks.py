@@ -145,11 +145,10 @@ def test_layers_that_go_to_the_host(
 NGINX = '2027/03/02 08:20:10 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream, request: "POST /v1/chat/completions HTTP/1.1"\n'
 
 
-@pytest.mark.parametrize(("waiting", "cause"), [(0, "not-memory"), (40, None)])
-def test_a_proxy_whose_patience_ended(waiting: int, cause: str | None, tmp_path: Path) -> None:
-    log = UP + "".join(minute(at, 3, waiting, 20.0) for at in range(3, 30))
-    told = likely(tmp_path, vllm__log=log, error__log=NGINX)
-    assert (told == cause) if cause else (told != "not-memory" or waiting > 0)
+@pytest.mark.parametrize(("waiting", "used", "cause"), [(0, 20.0, "not-memory"), (40, 99.0, "kv-demand-exceeds-pool")])
+def test_a_proxy_whose_patience_ended(waiting: int, used: float, cause: str, tmp_path: Path) -> None:
+    log = UP + "".join(minute(at, 3, waiting, used) for at in range(3, 30))
+    assert likely(tmp_path, vllm__log=log, error__log=NGINX) == cause
     with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         assert analysis.answers["not-memory"]["a-proxy-gave-up"] is (True if not waiting else None)
 

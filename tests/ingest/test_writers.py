@@ -59,7 +59,10 @@ def test_one_engine_and_those_beside_it_stay_one(form: str) -> None:
 
 def test_ranks_of_one_engine_and_tables_are_no_writers() -> None:
     for lines in (
-        [json.dumps({"ts": STAMP, "host": f"node-{rank}", "msg": RECORD}) for rank in (0, 1)],
+        [
+            json.dumps({"ts": STAMP, "host": f"node-{rank}", "instance_id": f"i-{rank}", "msg": RECORD})
+            for rank in (0, 1)
+        ],
         [f"{rank}: {RECORD}" for rank in (0, 1, 2)],
         [f"(EngineCore_{rank} pid=7) {RECORD}" for rank in (0, 1)],
         ["name | size", "a | 1", "b | 2", f"c {RECORD}"],

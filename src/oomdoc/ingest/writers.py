@@ -29,8 +29,8 @@ _FORMS = tuple(
 _FORMS += (
     # JSON lines of a collector that name the pod anywhere in the object
     rb"^\{(?=[^\n]{0,1000}?\"(?:pod|pod_name|podName|k8s\.pod\.name|kubernetes\.pod_name)\" ?: ?\"([\w.-]{1,253})\")[^\n]{0,300}?",
-    # or, of a platform without pods, the replica or its box; a host's name is none: ranks of one engine stand on several
-    rb"^\{(?=[^\n]{0,1000}?\"(?:replica|replica_id|container_name|container|sandbox|task_id|instance|instance_id)\" ?: ?\"([\w.-]{1,253})\")[^\n]{0,300}?",
+    # or, of a platform without pods, the replica or its box; a host or an instance of a cloud is none: ranks of one engine stand on several
+    rb"^\{(?=[^\n]{0,1000}?\"(?:replica|replica_id|container_name|container|sandbox|task_id)\" ?: ?\"([\w.-]{1,253})\")[^\n]{0,300}?",
 )
 _RECORD = rb"[^\n]{0,120}?(?<![A-Z])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d\d-\d\d \d\d:\d\d:\d\d )?\[?[\w./-]{1,80}\.py:\d"
 """A record of the engine behind a prefix (vllm/logger.py, 0.1.7 to 0.30)."""

@@ -20,7 +20,7 @@ from pathlib import Path
 ID = "wording"
 """The evidence id under which a report shows the factor."""
 MOST = 2.0
-"""Log-odds that words add or take at most, a factor of 7: of what 0.5 to 2 were tried on nine rounds that no word was learnt from, 2 ranks best (docs/method.md)."""
+"""Log-odds that words add or take at most, a factor of 7: of 0.5 to 2, tried on nine rounds that no word was learnt from, 2 ranks best (docs/method.md)."""
 FEWEST = 12
 """Known words below which a bundle says too little: judged; a line or two have no subject, and one labelled bundle in fifty has fewer than 18."""
 NOTES = "notes"

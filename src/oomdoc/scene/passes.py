@@ -24,22 +24,18 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
     logs = {life.source for life in server.lives}
     rows = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
     faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
-    logged = [
-        (row, device_faults.of_fault(row, server))
-        for row in rows
-        if row["kind"] == "xid" and not device_faults.is_gauge(row)
-    ]
+    faults = [(row, device_faults.of_fault(row, server)) for row in rows if row["kind"] in FAULTS]
+    logged = [each for each in faults if each[0]["kind"] == "xid" and not device_faults.is_gauge(each[0])]
+    for row, bond in faults:
+        if device_faults.is_gauge(row):
+            bond = device_faults.of_repeated(row, logged) or bond
+        if bond.whose == UNKNOWN and row["kind"] == "segfault" and len(faulty) > 1:
+            bond = Bond(
+                FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
+            )
+        relation.note("host_event", row, bond, row["text"] or "")
     for row in rows:
-        if row["kind"] in FAULTS:
-            bond = device_faults.of_fault(row, server)
-            if device_faults.is_gauge(row):
-                bond = device_faults.of_repeated(row, logged) or bond
-            if bond.whose == UNKNOWN and row["kind"] == "segfault" and len(faulty) > 1:
-                bond = Bond(
-                    FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
-                )
-            relation.note("host_event", row, bond, row["text"] or "")
-        elif row["kind"] == "cgroup-oom-count":
+        if row["kind"] == "cgroup-oom-count":
             relation.note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             relation.note("host_event", row, owner.of_statement(row, server), row["text"] or "")

@@ -25,4 +25,4 @@ WITH said AS (
 )
 SELECT f.start_id, f.source, f.first_line, f.last_line, f.line, f.t, w.start_id AS later, (w.t - f.t) / 3600 AS hours
 FROM failed f
-JOIN worked w ON w.source = f.source AND w.first_line > f.last_line AND w.t - f.t > $outlived_hours * 3600
+JOIN worked w ON w.source = f.source AND w.first_line > f.last_line AND w.t - f.t > $another_day

@@ -55,7 +55,6 @@ SELECT source, line, t, process, rank, kind,
   -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure. In a log to which
   -- workers write themselves the error would stand; one of a start without them may only lack it
   CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
-       WHEN start_id IN (SELECT start_id FROM outlived) THEN 0
        WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
        -- a notice that somebody is waited for is over with the next step of the same start
        WHEN waits AND EXISTS (FROM milestone m WHERE m.source = graded.source AND m.line > graded.line AND m.line <= graded.last_line) THEN 0
@@ -79,6 +78,6 @@ FROM (
   LEFT JOIN ended_with r ON said.kind = 'exit' AND r.source = said.source AND r.line = said.line
   LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line
   LEFT JOIN life l ON l.start_id = s.start_id
-  WHERE grade >= 0
+  WHERE grade >= 0 AND coalesce(r.life, s.start_id, '') NOT IN (SELECT start_id FROM outlived)
 ) graded
 ORDER BY source, line

@@ -45,7 +45,6 @@ WITH ranked AS (
     -- weak words in a server that came up are no incident
     AND (grade >= 2 OR NOT coalesce(s.served, false))
     AND NOT (grade = 0 AND (SELECT real FROM inside) > 0)
-    AND (f.start_id IS NULL OR f.start_id NOT IN (SELECT start_id FROM outlived))
     -- what a caller or a check met is none of a server's that came up and went on
     AND NOT (grade = 0 AND NOT coalesce(s.engine, false) AND EXISTS (FROM engine_start u WHERE u.engine AND u.served))
 ), pressed AS (

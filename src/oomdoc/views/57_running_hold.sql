@@ -9,6 +9,7 @@
 -- pool_tokens: what the pool stores
 -- fills: at such moments the pool is as full as whole prompts fill it, and never fuller than it is large
 -- roomy: at such moments most of it is free
+-- elsewhere: it fills, and in no reading of the pool does anybody wait: those readings are of other hours than these requests
 -- ref: the first request that waited long
 WITH timed AS NOT MATERIALIZED (
   SELECT *, ttft_s > $waited_s AS late FROM request
@@ -34,7 +35,7 @@ WITH timed AS NOT MATERIALIZED (
 SELECT (SELECT count(*) FROM asked) AS requests, waited, f.tokens::BIGINT AS tokens, peak_tokens::BIGINT AS peak_tokens, running,
   running_max, e.kv_pool_tokens AS pool_tokens,
   f.tokens >= $hold_full * e.kv_pool_tokens AND peak_tokens <= $hold_most * e.kv_pool_tokens AS fills,
-  f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy,
+  f.tokens <= $hold_roomy * e.kv_pool_tokens AS roomy, fills AND coalesce((SELECT waiting_max FROM kv_pressure), 0) = 0 AS elsewhere,
   (SELECT arg_min(source || ':' || line, a) FROM asked WHERE late) AS ref
 FROM folded f, engine e
 WHERE waited >= $hold_moments AND e.kv_pool_tokens > 0 AND EXISTS (FROM request WHERE ttft_s > $waited_s)
