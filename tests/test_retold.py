@@ -9,7 +9,9 @@ import pytest
 import retold
 
 ROUNDS = Path(__file__).parent / "rounds"
-pytestmark = pytest.mark.skipif(not ROUNDS.is_dir(), reason="the rounds of first runs are part of a checkout, not of an sdist")
+pytestmark = pytest.mark.skipif(
+    not ROUNDS.is_dir(), reason="the rounds of first runs are part of a checkout, not of an sdist"
+)
 PAIRS = (
     # a case, and the ways in which its tables or its log are told
     ("r15/r15-23-eight-thousand-two-hundred-nine", ("table-semicolon", "table-json-lines")),
