@@ -253,3 +253,17 @@ def test_a_try_with_another_setting_is_no_end_of_the_matter(length: int, work: s
     (tmp_path / "second.log").write_text(TRIED.format(length=length) + work)
     with oomdoc.analyze(tmp_path, SIGNS) as analysis:
         assert (len(analysis.report.incidents) > 0) is asked
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.34, True), (0.6, None)])
+def test_a_budget_that_ends_behind_the_weights(share: float, told: bool | None, tmp_path: Path) -> None:
+    text = unit_start(3, "09:01", 801, f"{share}", ENDS.format(at="09:01", status=1, word="FAILURE")).replace(
+        "/m/teacher-8b", "meta-llama/Llama-3.1-8B-Instruct"
+    )
+    (tmp_path / "journal.txt").write_text(text)
+    (tmp_path / "cards.csv").write_text(
+        "index, name, memory.used [MiB], memory.total [MiB]\n0, NVIDIA A40, 4 MiB, 46068 MiB\n"
+    )
+    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+        assert analysis.answers["memory-utilization-too-low"]["weights-beyond-the-budget"] is told
+        assert not told or analysis.report.diagnoses[0].cause == "memory-utilization-too-low"
