@@ -157,6 +157,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _of("block_size", "trtllm", "tokens per block", r"(?i)number of tokens per block: (?P<value>\d{1,6})\b", "[TensorRT-LLM][INFO] Number of tokens per block: 64.", 64, "trtllm-block-size"),
     _of("num_gpu_blocks", "servers", "num_pages", r"(?<![\w.-])(?:kv_)?num_pages ?[=:] ?(?P<value>\d{1,12})\b", "cache: num_pages=4099 page_size=1", 4099, "pool-pages"),
     _of("block_size", "servers", "page_size", r"(?<![\w.-])page_size ?[=:] ?(?P<value>\d{1,5})\b", "pool: page_size=16 pages=4099", 16, "page-size"),
+    _of("block_size", "servers", "(block size ", r"\bblocks: \d{1,12} \(block size (?P<value>\d{1,6})\)", "# TT blocks: 1025 (block size 32), max tokens all users: 32768", 32, "pool-block-size"),
     _of("kv_available_bytes", "xllm", "max cache size", rf"(?i)\bmax cache size: (?P<value>{_SIZE})", "engine.cpp:155] Block size in bytes: 2.00 MB, max cache size: 4.00 GB, max memory utilization: 0.8", 4 << 30, "xllm-cache-size"),
     _of("kv_pool_tokens", "sglang", "max_total_num_tokens=", r"\bmax_total_num_tokens=(?P<value>\d{2,12})\b", "[2027-03-02 04:05:06 TP0] max_total_num_tokens=400000, chunked_prefill_size=8192", 400000, "sglang-max-total"),
     Pattern(
@@ -205,6 +206,31 @@ PATTERNS: tuple[Pattern, ...] = (
             ("model_weights_bytes", "memory.weights.total", 11 << 30), ("model_graph_bytes", "memory.graph.full", 5 << 30),
         )
     ),
+    *(
+        # whether the whole model will fit, as its scheduler says before it counts layers
+        _of(name, "ollama", "new model will ", rf"\bnew model will (?:not )?fit in available VRAM\b.{{0,400}}?\b{field}=\"?(?P<value>{_SIZE}|\d{{7,15}}\b)",
+            'msg="new model will not fit in available VRAM, offloading partially" gpu=GPU-0 available=9663676416 required="20.0 GiB"', value, f"ollama-{field}")
+        for name, field, value in (("model_needs_bytes", "required", 20 << 30), ("model_finds_bytes", "available", 9 << 30))
+    ),
+    *(
+        # the same of llama.cpp, which then takes away what nobody has asked for by name: of the length, or of the layers
+        _of(name, "llama.cpp", "projected to use ", pattern, "llama_params_fit_impl: projected to use 20480 MiB of device memory vs. 9216 MiB of free device memory", value, f"llamacpp-{field}")
+        for name, field, pattern, value in (
+            ("projected_needs_bytes", "projected", rf"\bprojected to use (?P<value>{_SIZE}) of device memory", 20 << 30),
+            ("projected_finds_bytes", "projected-free", rf"\bprojected to use \d.{{0,60}}? vs\. (?P<value>{_SIZE}) of free device memory", 9 << 30),
+        )
+    ),
+    *(
+        # how many of its layers are on a device
+        _of(name, dialect, anchor, pattern, sample, value, f"{dialect}-{name.replace('_', '-')}")
+        for dialect, anchor, sample, parts in (
+            ("llama.cpp", " layers to GPU", "load_tensors: offloaded 12/33 layers to GPU", (r"\boffloaded (?P<value>\d{1,4})/\d{1,4} layers to GPU", r"\boffloaded \d{1,4}/(?P<value>\d{1,4}) layers to GPU")),
+            ("ollama", "layers.requested=-1", 'msg="offload to cuda" layers.requested=-1 layers.model=33 layers.offload=12 layers.split=""', (r"\blayers\.requested=-1\b.{0,60}?\blayers\.offload=(?P<value>\d{1,4})\b", r"\blayers\.requested=-1\b.{0,40}?\blayers\.model=(?P<value>\d{1,4})\b")),
+        )
+        for name, pattern, value in (("layers_on_device", parts[0], 12), ("layers_of_model", parts[1], 33))
+    ),
+    # all weights, wherever they are put
+    _of("told_weights_bytes", "llama.cpp", " BPW)", rf"\b(?:file|model) size +(?:=|:) +(?P<value>{_SIZE}) \([\d.]{{1,8}} BPW\)", "print_info: file size   = 4.00 GiB (4.85 BPW) ", 4 << 30, "llamacpp-file-size"),
     Pattern(
         "ollama-slots", "ollama", ("starting llama server", "starting runner"), regex(r"\bstarting (?:llama server|runner)\b.{0,600}? --parallel (?P<value>\d{1,5})\b"), "engine_flag",
         (('level=INFO source=server.go:375 msg="starting llama server" cmd="/usr/bin/ollama runner --model /m/a --ctx-size 8192 --parallel 4 --port 41177"', {"flag": "max_num_seqs", "value": "4"}),),

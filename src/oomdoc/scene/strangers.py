@@ -7,7 +7,7 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
     apart = {
-        **got_over(lives, _models(store), _settings(store)),
+        **got_over(lives, _models(store), _settings(store), _at_work(store, lives)),
         **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
         **logs_of_other_pods(store, lives),
@@ -329,12 +329,13 @@ def _settings(store: Tables) -> dict[str, dict[str, str]]:
 
 
 def got_over(
-    lives: Sequence[Life], models: Mapping[str, str], settings: Mapping[str, Mapping[str, str]]
+    lives: Sequence[Life], models: Mapping[str, str], settings: Mapping[str, Mapping[str, str]], at_work: Container[str]
 ) -> dict[str, str]:
     """Logs of another day in which a start failed, where a later one came up and has not failed since.
 
     Of another model only where its own log goes on to a server that came up. A server that died while it served may die again,
-    however long the next one has been up, unless somebody has changed its settings since.
+    however long the next one has been up, unless somebody has changed its settings since. One that was given another setting, and
+    of whose work nothing is shown, is a try: what failed without it is what is asked about.
     """
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
@@ -351,6 +352,8 @@ def got_over(
         before = (newest.begin_t or 0.0) - last
         old, new = settings.get(source, {}), settings.get(newest.source, {})
         changed = [flag for flag in _TUNED if old and new and old.get(flag) != new.get(flag)]
+        if changed and newest.source not in at_work:
+            continue  # nobody tells that it is used
         if bad and before > ANOTHER_DAY_S and not any(life.served for life in bad):
             found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
         elif bad and before > ANOTHER_DAY_S and changed:
@@ -358,6 +361,18 @@ def got_over(
                 f"a failure {show_seconds(before)} before the server of {newest.source} came up with another {changed[0]}"
             )
     return found
+
+
+TRY_S = 3600.0
+"""A log that goes on for an hour is of a server that is used; judged: who tries a setting looks whether it comes up, and sends a request."""
+
+
+def _at_work(store: Tables, lives: Sequence[Life]) -> set[str]:
+    """Logs of servers that are used: with statistics of their load, or that go on for an hour; all, where somebody scrapes one."""
+    if "metric" in store.filled:
+        return {life.source for life in lives}
+    found = {row["source"] for row in _rows(store, "engine_stat", "true", "DISTINCT source")}
+    return found | {life.source for life in lives if (life.end_t or 0.0) - (life.begin_t or life.end_t or 0.0) > TRY_S}
 
 
 def _models(store: Tables) -> dict[str, str]:

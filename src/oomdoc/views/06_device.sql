@@ -15,6 +15,7 @@
 -- foreign_processes: processes on a device that are no part of the server, by name; NULL = no list
 -- foreign_bytes: what they hold
 -- foreign_ref: where
+-- taken_devices: devices on which nobody but such processes is ever listed, and which they hold: no place for the server; NULL = no list, or one of a node of which the server was given a part
 -- engines_on_device: processes of engines on one device that belong to different servers, as far as names tell
 -- samples: samples of nvidia-smi
 -- used_spread: (fullest - emptiest) / total among devices that are in use
@@ -87,7 +88,8 @@ WITH sampled AS (
   GROUP BY ALL
 ), process_max AS (
   SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref,
-    max(engines) AS engines
+    max(engines) AS engines,
+    (SELECT count(*) FROM (SELECT gpu FROM process WHERE gpu IS NOT NULL GROUP BY gpu HAVING bool_and(n = foreigners) AND max(foreign_bytes) >= $at_work_bytes)) AS taken
   FROM process
 )
 SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs), 0)::INTEGER AS devices,
@@ -101,6 +103,7 @@ SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs)
   CASE WHEN s.idle < s.n THEN CASE WHEN s.fullest >= $device_at_work THEN least(s.idle, coalesce(g.theirs - 1, s.idle)) ELSE 0 END END AS idle_devices, s.idle_ref,
     coalesce(o.mig_profile, g.mig_profile, d.mig_profile) AS mig_profile, coalesce(o.mig_ref, g.mig_ref, d.mig_ref) AS mig_ref,
   p.n AS processes, p.foreigners AS foreign_processes, p.foreign_bytes::BIGINT AS foreign_bytes, p.foreign_ref,
+    CASE WHEN p.n > 0 AND g.theirs IS NULL THEN p.taken END AS taken_devices,
     p.engines AS engines_on_device,
   s.samples::BIGINT AS samples, s.used_spread,
   CASE WHEN shared.ref IS NOT NULL

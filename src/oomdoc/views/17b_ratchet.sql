@@ -102,9 +102,10 @@ WITH pause AS (
     FROM fallen
   ) f
 ), stepped AS (
-  SELECT *, value - lag(value) OVER w AS rise, max(value) OVER (w ROWS UNBOUNDED PRECEDING) - value AS below, row_number() OVER w AS i, count(*) OVER (PARTITION BY kind, source, name, part, life) AS n
+  SELECT *, value - lag(value) OVER w AS rise, max(value) OVER (w ROWS UNBOUNDED PRECEDING) - value AS below, row_number() OVER w AS i, count(*) OVER p AS n,
+    lead(moment) OVER w - moment AS lasts, abs(value - median(value) OVER p) <= $rest_band * (max(value) OVER p - min(value) OVER p) AS rests
   FROM lived
-  WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line)
+  WINDOW w AS (PARTITION BY kind, source, name, part, life ORDER BY place, line), p AS (PARTITION BY kind, source, name, part, life)
 ), shape AS (
   SELECT kind, source, name, part, life, any_value(n) AS n, arg_min(value, i) AS first_value, arg_max(value, i) AS last_value,
     max(value) AS high, min(value) AS low,
@@ -113,6 +114,8 @@ WITH pause AS (
            max(below) AS given_back, max(rise) AS jump,
          coalesce(sum(rise) FILTER (i > (n + 1) / 2.0), 0) AS late, max(value) FILTER (i > n / 2.0) AS late_high,
            min(value) FILTER (i > n / 2.0) AS late_low, max(moment) - min(moment) AS seconds, max(fixed) - min(fixed) AS locked_rise,
+           -- the share of the time that it spends at one level
+           sum(lasts) FILTER (rests) / nullif(sum(lasts), 0) AS rested,
            count(fixed) AS locks, arg_max(source || ':' || line, i) AS ref
   FROM stepped
   GROUP BY kind, source, name, part, life
@@ -123,7 +126,9 @@ WITH pause AS (
          rises + (kind = 'kv' AND first_value >= $ratchet_share)::INT >= $ratchet_rises AND given_back <= $ratchet_fallen * (last_value - first_value)
            AND jump <= $ratchet_jump * (last_value - first_value) AND late >= $ratchet_late * (last_value - first_value)
            AND last_value - first_value >= CASE kind WHEN 'kv' THEN $ratchet_share ELSE greatest($trend_bytes, $level_share * first_value)
-             END AND coalesce(seconds, $trend_s) >= $trend_s AS gains,
+             END AND coalesce(seconds, $trend_s) >= $trend_s
+           -- what it gains in a start and in an end, with one level all the time between, is no gain again and again
+           AND NOT coalesce(kind IN ('gpu', 'host', 'shm') AND rested >= $rest_share, false) AS gains,
          kind = 'gpu' AND late_high - late_low <= greatest($level_share * high, $level_bytes) AS level,
            kind = 'kv' AND high <= $ratchet_share AS returns
   FROM shape

@@ -44,6 +44,10 @@ WITH failed AS (
   GROUP BY start_id
   HAVING count(*) >= $queue_lines AND avg((waiting > $queue_of_step * coalesce(running, 0))::INT) >= $queue_lasts
     AND NOT EXISTS (FROM scaled_up)
+), status AS (
+  -- a start whose process ended with a status of its own, whatever it said before: no signal, and no order from outside
+  SELECT start_id, min(source || ':' || line) AS ref FROM failure_event
+  WHERE kind = 'exit' AND grade = 0 AND regexp_matches(text, 'ended with exit code ([1-9]\d?|1[01]\d|12[0-7])$') GROUP BY start_id
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref
@@ -80,10 +84,10 @@ SELECT s.start_id,
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
        WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
          OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
-       WHEN s.served THEN 'served' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
+       WHEN s.served THEN 'served' WHEN x.ref IS NOT NULL THEN 'died' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
   coalesce(
     f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL THEN p.first_ref END,
-    CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END
+    CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END, CASE WHEN NOT s.served THEN x.ref END
   ) AS ref, s.first_line
 FROM engine_start s
 LEFT JOIN failed f USING (start_id)
@@ -91,6 +95,7 @@ LEFT JOIN still b USING (start_id)
 LEFT JOIN silent w USING (start_id)
 LEFT JOIN waits g USING (start_id)
 LEFT JOIN anew a USING (start_id)
+LEFT JOIN status x USING (start_id)
   LEFT JOIN queue q USING (start_id)
   LEFT JOIN heap h USING (start_id)
   LEFT JOIN pressure_start p USING (start_id)

@@ -66,6 +66,10 @@
 -- first_error_ref: where
 -- first_error_text: its text
 -- ranks_failed: ranks that report an allocator message or refusal
+-- counted_needs_bytes: what the server had counted for the model that it then could not load, with cache and buffers; NULL = it tells no count
+-- counted_finds_bytes: what it had found free for it
+-- told_weights_bytes: all weights of that model, as told
+-- beside_engine: an engine that came up earlier in the same log never ended: what is live, and the graphs that are there, may be its
 -- graph_hint: the message itself speaks of CUDA graph memory
 WITH logs AS (
   SELECT count(*) AS n
@@ -161,6 +165,8 @@ WITH logs AS (
       function IN (
         'initialize_kv_cache', '_allocate_kv_cache', 'init_memory_pool', 'allocate_gpu_cache', '_allocate_kv_cache_tensors', 'initialize_cache', '_init_cache'
       )
+        -- other platforms have names of their own for it
+        OR regexp_matches(function, '^_?(?:init|initialize|allocate|create)_(?:\w{1,20}_)?(?:kv_caches?|cache_engine)(?:_tensors)?$')
     ) AS kv_alloc,
     bool_or(
       function IN ('profile_run', 'determine_available_memory', 'determine_num_available_blocks', 'profile_num_available_blocks')
@@ -237,9 +243,25 @@ WITH logs AS (
   LIMIT 1
 ), counted AS (
   SELECT count(*) AS ooms, count(DISTINCT coalesce(rank, pid)) AS ranks FROM seen.oom
+), counted_for AS (
+  -- the last count before the message
+  SELECT arg_max(value, f.line) FILTER (f.name IN ('model_needs_bytes', 'projected_needs_bytes')) AS needs,
+    arg_max(value, f.line) FILTER (f.name IN ('model_finds_bytes', 'projected_finds_bytes')) AS finds,
+    arg_max(value, f.line) FILTER (f.name IN ('told_weights_bytes', 'model_weights_bytes')) AS weights
+  FROM seen.engine_figure f, book
+  WHERE f.source = book.source AND f.line < book.line
 ), slept AS (
   -- a server that can sleep keeps all of its tensors in a private pool
   SELECT EXISTS (FROM seen.engine_flag WHERE flag = 'enable_sleep_mode' AND lower(value) IN ('true', '1')) AS pooled
+), beside AS (
+  -- an engine that came up earlier in the same log and never ended: the next one of that process finds its graphs, and its own are still to come
+  SELECT EXISTS (
+    FROM engine_start b JOIN engine_start a ON a.source = b.source AND a.last_line < b.first_line AND a.served AND a.marked
+    WHERE b.start_id = (SELECT start_id FROM told)
+      AND NOT EXISTS (FROM failure_event e WHERE e.start_id = a.start_id AND e.grade >= 2)
+      AND NOT EXISTS (FROM main.milestone m WHERE m.source = a.source AND m.name IN ('shutdown', 'terminated') AND m.line BETWEEN a.first_line AND b.first_line)
+      AND NOT EXISTS (FROM main.process_exit p WHERE p.source = a.source AND p.line BETWEEN a.first_line AND b.first_line)
+  ) AS engine
 ), hint AS (
   SELECT bool_or(text ILIKE '%cudagraph%' OR text ILIKE '%CUDA graph%capture%') AS graphs FROM seen.oom
 )
@@ -261,6 +283,7 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
          OR (stat.kv_used IS NOT NULL AND (stat.own OR before.name IS NULL)) THEN 'forward'
        -- private pools are filled by graph capture: whatever failed, failed during or after it, whatever the log shows last
        WHEN book.private_pool_bytes >= $graph_pool_bytes AND NOT coalesce(slept.pooled, false)
+         AND NOT beside.engine
          AND before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft', 'loaded', 'profiled') THEN 'after-capture'
        WHEN before.name IN ('load-start', 'load-progress', 'weights-read', 'load-draft') THEN 'load'
          WHEN before.name IN ('loaded', 'image-profile') THEN 'profile'
@@ -301,6 +324,8 @@ SELECT CASE WHEN told.kind NOT IN ('pressure', 'restart') THEN true WHEN logs.n 
       END AS in_draft, stack.lora AS in_lora, stack.communication AS in_communication, stack.communication_ref, stack.vision AS in_vision,
     stack.moe AS in_moe, stack.create_weights AS in_create_weights,
   error.kind AS first_error_kind, error.ref AS first_error_ref, error.text AS first_error_text, counted.ranks AS ranks_failed,
+  counted_for.needs::BIGINT AS counted_needs_bytes, counted_for.finds::BIGINT AS counted_finds_bytes, counted_for.weights::BIGINT AS told_weights_bytes,
+    beside.engine AS beside_engine,
     coalesce(hint.graphs, false) AS graph_hint
 FROM logs
 LEFT JOIN told ON true
@@ -311,4 +336,4 @@ LEFT JOIN exact ON true
 LEFT JOIN stack ON true
 LEFT JOIN before ON true
 LEFT JOIN stat ON true
-  LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true LEFT JOIN slept ON true
+  LEFT JOIN step ON true LEFT JOIN error ON true LEFT JOIN counted ON true LEFT JOIN hint ON true LEFT JOIN slept ON true LEFT JOIN beside ON true LEFT JOIN counted_for ON true

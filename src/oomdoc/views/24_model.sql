@@ -12,7 +12,7 @@
 -- total_bytes: device total
 -- wider_than_meant: what is held is at least 1.5 times what the format should take
 -- world_size: ranks that share the weights
--- fits_sharded: the weights, which take half a device where they are at least, would fit if they were spread over all devices seen
+-- fits_sharded: the weights, which take half a device where they are at least, would fit if they were spread over all devices seen that nobody else has taken
 WITH text AS (
   SELECT coalesce(model, '') AS name,
     -- the last part of a path, unless it tells no size: `.../models--x--Chat-70B/snapshots/<hash>`
@@ -36,7 +36,7 @@ WITH text AS (
            WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
-  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices,
+  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices - coalesce(d.taken_devices, 0) AS devices,
     f.live_bytes, f.phase, coalesce(p.cpu_offload_gib, 0) * 1073741824 AS offloaded
   FROM parsed p, failure f, device d
 )

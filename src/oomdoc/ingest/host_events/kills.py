@@ -111,6 +111,16 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     pattern(
+        # macOS: what it ends as idle it would end anyway, and a process beyond a limit of its own is no full host
+        "jetsam", "kernel", ("memorystatus: killing",),
+        (r"\bmemorystatus: killing_(?:top_process|highwater_process|largest\w*) pid (?P<pid>\d+) \[(?P<process>[^\]]{1,64})\](?! \(per-process-limit)(?:.{0,80}?\)\s+(?P<size>\d+ ?KB))?",),
+        event("node-oom-kill"),
+        (
+            "2027-03-02 11:20:04.118 Df kernel[0:4a] memorystatus: killing_top_process pid 611 [worker] (fg 100) 2048KB - memorystatus_available_pages: 7120",
+            {"pid": 611, "process": "worker", "bytes": 2048 * KIB},
+        ),
+    ),
+    pattern(
         "docker-oom", "docker", ("OOMKilled", "TaskOOM", "container oom"),
         (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
         event("cgroup-oom-kill"),
