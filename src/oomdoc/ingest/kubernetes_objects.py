@@ -176,8 +176,15 @@ class Objects:
             row = container.finish(name)
             if status.get("reason") == "Evicted":
                 row["last_reason"] = "Evicted"
+            elif status.get("phase") == "Pending" and not state:
+                row["reason"] = "Pending"
             row |= place
             emit(self.rows, container, row)
+
+        for one in map(mapping, _list(status.get("conditions"))):
+            if one.get("type") == "PodScheduled" and one.get("reason") == "Unschedulable":
+                t = parse_time(str(one.get("lastTransitionTime") or ""))
+                self.rows.add("cluster_event", self.where(one, "PodScheduled"), t=t, type="Warning", reason="FailedScheduling", object=f"pod/{name}", message=_text(one.get("message")), namespace=place["namespace"])  # fmt: skip
 
     def _spec(self, container: Container, one: Mapping[str, Any]) -> None:
         resources = mapping(one.get("resources"))
@@ -390,6 +397,7 @@ class Objects:
             "container_id": _text(value.get("Id")),
             "started_t": begin,
             "ended_t": end if end and end > 0 and not running else None,
+            "liveness": launch.health_check(mapping(config.get("Healthcheck"))),
         }
         for variable in _list(config.get("Env")):
             name, _, text = str(variable).partition("=")

@@ -208,6 +208,13 @@ PATTERNS: tuple[Pattern, ...] = (
             ("version 0.24.0", {"name": "server-version", "text": "0.24.0"}),  # the art was not copied
         ),
     ),
+    # where the settings were cut away, the art is all that names the model
+    Pattern(
+        "banner-model", "vllm", ("  model  ",), regex(r"█ {1,3}model {2,4}(?P<value>\S{1,300})(?=\s*$)"),
+        "engine_flag", const={"flag": "model", "origin": "config"}, versions="0.15.1 →", samples=(
+            ("  █▄█▀ █     █     █     █  model   /models/Aurora-9B", {"flag": "model", "value": "/models/Aurora-9B"}),
+        ),
+    ),
     Pattern(
         "engine-init", "vllm", ("LLM engine",),
         regex(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),

@@ -130,7 +130,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     """The server that the bundle is about.
 
     A container is its own if its image or command serves, or its pod or id is that of a life's log; where neither is
-    told, one that asks for a GPU; else those that are named as a model server is, by their pod or, without one, themselves; where only one pod is described, that one.
+    told, one that asks for a GPU; else those that are named as a model server is, by their pod or, without one, themselves, and of several of
+    these the ones that share a word with this server's own names; where only one pod is described, that one.
     Where none is, one that began and ended with a life's log is its own, whatever its image is called.
     Without a log, the pod whose end was asked for is what the bundle is about.
     """
@@ -150,7 +151,8 @@ def server_of(lives: Sequence[Life], containers: Sequence[Mapping[str, Any]], ki
     if not own and not logged:
         own = [row for row in containers if row["gpus"] and row["serves"] is None]
     if not own and not logged:
-        own = [row for row in containers if row["serves"] is None and kin.has(row["pod"] or row["name"])]
+        named = [row for row in containers if row["serves"] is None and kin.has(row["pod"] or row["name"])]
+        own = [row for row in named if kin.shares_a_word(row["pod"] or row["name"])] or named
     if not own and not logged and len({row["pod"] for row in containers}) == 1:
         own = [row for row in containers if row["serves"] is not False and not outlived(row, lives)]
     own = _asked_about(containers, own) if not lives else own

@@ -76,8 +76,10 @@ def bind_cluster(store: Tables, server: Server, relation: Relation) -> None:
 
 
 def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
-    """What an exporter measured of containers: thousands of rows of a few; of each somebody else's that a source tells of, one is told aside."""
-    rows = placed_rows(store, "metric", "source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\'")
+    """What an exporter measured of containers, or the kubelet counted: thousands of rows of a few; of each somebody else's that a source tells of, one is told aside."""
+    rows = placed_rows(
+        store, "metric", "source, line, labels", "name LIKE 'container\\_%' ESCAPE '\\' OR name = 'prober_probe_total'"
+    )
     boxes = {row["labels"]: box_of(row["labels"]) for row in rows}
     kin_told = any(server.kin.has(pod) for _, pod, _ in boxes.values())
     bonds = {labels: owner.of_measured(*box, server, kin_told) for labels, box in boxes.items()}
@@ -138,11 +140,11 @@ def bind_exits(store: Tables, server: Server, relation: Relation, containers: Se
     for each in containers:
         listed.setdefault((each["source"], each["line"]), []).append(_of_container(each, server))
     orders = placed_rows(store, "note", "source, line, topic, text", "topic IN ('stop-asked', 'unit-started')")
-    _bind_orders(orders, server, relation)
+    own = _bind_orders(orders, server, relation)
     rows = placed_rows(store, "process_exit", "source, line, t, name, exit_code")
     signalled = [row for row in rows if row["exit_code"] in (-9, -15, 137, 143)]
     by_source: dict[str, list[Mapping[str, Any]]] = {}
-    for order in sorted(orders, key=lambda each: int(each["line"])):
+    for order in sorted(own, key=lambda each: int(each["line"])):
         by_source.setdefault(order["source"], []).append(order)
     asked = {_place(row) for row in signalled if _was_asked(row, by_source.get(row["source"], ()))}
     # a text names a status and no process: of all that are told with a name, each had been asked for
@@ -204,13 +206,25 @@ def _container_of(order: Mapping[str, Any]) -> str | None:
     return event["about"] if event else None
 
 
-def _bind_orders(orders: Sequence[Mapping[str, Any]], server: Server, relation: Relation) -> None:
-    """Orders about other programs' containers; some events of a container tell its image, some only its name."""
+_POD_ORDER = regex(r"SyncLoop|evict")
+
+
+def _bind_orders(orders: Sequence[Mapping[str, Any]], server: Server, relation: Relation) -> list[Mapping[str, Any]]:
+    """Orders about other programs' containers and pods are not the server's; given back are all but those about pods: these say nothing of an end that names none.
+
+    Some events of a container tell its image, some only its name.
+    """
     known = {_bare(about): about for row in orders if (about := _container_of(row)) and about != _bare(about)}
+    left = []
     for row in orders:
         about = _container_of(row)
         if about and owner.of_another_program(known.get(about, about), server):
             relation.hide("note", row, Bond(FOREIGN, f"an order about {about}, another program"))
+        elif _POD_ORDER.search(row["text"]) and not any(pod in row["text"] for pod in server.pods):
+            relation.hide("note", row, Bond(FOREIGN, "an order about a pod that nothing shows to be the server's"))
+            continue
+        left.append(row)
+    return left
 
 
 def bind_told(store: Tables, server: Server, relation: Relation) -> None:

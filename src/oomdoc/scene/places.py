@@ -145,7 +145,8 @@ def is_engine(name: str | None) -> bool | None:
     return None if INTERPRETER.match(name) else False
 
 
-JOB_LOG = regex(r"(?i)(?:slurm|job)[-_.]?(?P<job>\d{3,10})(?!\d)")
+JOB_LOG = regex(r"(?i)(?:(?:slurm|job)[-_.]?|[-_.](?=\d{4,10}\.(?:out|err)$))(?P<job>\d{3,10})(?!\d)")
+"""`slurm-4711.out`, `serve.4711.err`: the log of a batch job by its number."""
 _JOB = regex(
     r"/job_(?P<group>\d{3,10})(?!\d)|\bStepId=(?P<step>\d{3,10})|^(?P<row>\d{3,10})(?:[._+][\w.]{1,20})?[|,;\t ]+\S"
 )

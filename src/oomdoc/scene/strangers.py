@@ -52,7 +52,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
     apart = {
-        **got_over(lives, _models(store), _settings(store), _at_work(store, lives)),
+        **got_over(lives, _models(store), _settings(store), _at_work(store, lives), _refused_arguments(store)),
         **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
         **logs_of_other_pods(store, lives),
@@ -329,17 +329,26 @@ def _settings(store: Tables) -> dict[str, dict[str, str]]:
 
 
 def got_over(
-    lives: Sequence[Life], models: Mapping[str, str], settings: Mapping[str, Mapping[str, str]], at_work: Container[str]
+    lives: Sequence[Life],
+    models: Mapping[str, str],
+    settings: Mapping[str, Mapping[str, str]],
+    at_work: Container[str],
+    refused: Container[str] = frozenset(),
 ) -> dict[str, str]:
-    """Logs of another day in which a start failed, where a later one came up and has not failed since.
+    """Logs of another day in which a start failed, where a later one came up and has not failed since, or failed with another model.
 
-    Of another model only where its own log goes on to a server that came up. A server that died while it served may die again,
-    however long the next one has been up, unless somebody has changed its settings since. One that was given another setting, and
-    of whose work nothing is shown, is a try: what failed without it is what is asked about.
+    Of another model only where its own log goes on to a server that came up, or the later one failed: that is asked about then. A server
+    that died while it served may die again, however long the next one has been up, unless somebody has changed its settings since. One that was
+    given another setting, and of whose work nothing is shown, is a try: what failed without it is what is asked about. An argument that the
+    engine refused (`refused`: sources that tell of nothing else) is over with the next run of the same script that came up.
     """
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
-    if newest is None or not newest.served or newest.end in ("failed", "killed"):
+    if newest is None:
+        return {}
+    if newest.end == "failed":
+        return _of_an_earlier_model(lives, newest, models)
+    if not newest.served or newest.end == "killed":
         return {}
     found: dict[str, str] = {}
     for source in sorted({life.source for life in lives} - {newest.source}):
@@ -350,6 +359,8 @@ def got_over(
         bad = [life for life in own if life.end in ("failed", "killed")]
         last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
         before = (newest.begin_t or 0.0) - last
+        if source in refused and numbered_before(source, newest.source):
+            found[source] = f"an argument was refused, and {newest.source}, a later run of the same, came up"
         old, new = settings.get(source, {}), settings.get(newest.source, {})
         changed = [flag for flag in _TUNED if old and new and old.get(flag) != new.get(flag)]
         if changed and newest.source not in at_work:
@@ -373,6 +384,50 @@ def _at_work(store: Tables, lives: Sequence[Life]) -> set[str]:
         return {life.source for life in lives}
     found = {row["source"] for row in _rows(store, "engine_stat", "true", "DISTINCT source")}
     return found | {life.source for life in lives if (life.end_t or 0.0) - (life.begin_t or life.end_t or 0.0) > TRY_S}
+
+
+_RUN = regex(r"(?P<stem>.*?)(?P<number>\d{4,10})\.\w{1,8}$")
+
+
+def numbered_before(source: str, other: str) -> bool:
+    """Whether two logs are called alike but for the number of a run, and the first has the lower one.
+
+    >>> numbered_before("out/chat.4711.err", "out/chat.4720.out"), numbered_before("chat.4711.out", "embed.4720.out")
+    (True, False)
+    """
+    one, its = _RUN.match(source), _RUN.match(other)
+    return bool(one and its and one["stem"] == its["stem"] and int(one["number"]) < int(its["number"]))
+
+
+def _refused_arguments(store: Tables) -> set[str]:
+    """Sources that tell of an argument which the engine refused, and of no other failure."""
+    failed = {
+        row["source"] for table in ("oom", "startup_check") for row in _rows(store, table, "true", "DISTINCT source")
+    }
+    kinds: dict[str, set[str]] = {}
+    for row in _rows(store, "log_error", "kind NOT IN ('echo', 'client')", "DISTINCT source, kind"):
+        kinds.setdefault(row["source"], set()).add(row["kind"])
+    return {source for source, told in kinds.items() if told == {"bad-argument"}} - failed
+
+
+def _of_an_earlier_model(lives: Sequence[Life], newest: Life, models: Mapping[str, str]) -> dict[str, str]:
+    """Logs of starts that failed on another day and with another model than the newest one, which failed as well."""
+    found: dict[str, str] = {}
+    model = models.get(newest.source)
+    for source in sorted({life.source for life in lives} - {newest.source}):
+        own = [life for life in lives if life.source == source]
+        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
+        before = (newest.begin_t or 0.0) - last
+        if (
+            model
+            and models.get(source, model) != model
+            and before > ANOTHER_DAY_S
+            and not any(life.served for life in own)
+        ):
+            found[source] = (
+                f"a start of {models[source]} {show_seconds(before)} before {newest.source}, which failed with another model"
+            )
+    return found
 
 
 def _models(store: Tables) -> dict[str, str]:

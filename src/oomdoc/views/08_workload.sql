@@ -3,7 +3,7 @@
 -- restarts: most restarts of a container
 -- restart_ref: where
 -- bad_ends: containers whose last end was no orderly one (0 and 143, SIGTERM, are; 255 for a reason Unknown is the end of the machine); held back from restarting counts
--- probe_failures: liveness or startup probe failures; of readiness, where a controller ends what is not ready
+-- probe_failures: liveness or startup probe failures; of readiness, where a controller ends what is not ready; by events, or by the kubelet's own counter where it has as many as the restarts took
 -- probe_ref: where
 -- probe_text: one of them
 -- probe_kills: ends by the kubelet, or by another controller, for a failed probe
@@ -54,16 +54,27 @@ WITH box AS (
          bool_or(back_off) AS back_off, bool_or(evicted) AS evicted, bool_or(unschedulable) AS unschedulable, max(started) AS started,
            count(*) AS n
          FROM told
+), counter AS (
+  -- events are kept for an hour, the kubelet's counters as long as it runs: of the container whose probes failed most
+  SELECT max(value) AS failures, max_by(source || ':' || line, value) AS ref
+  FROM metric
+  WHERE name = 'prober_probe_total' AND regexp_matches(labels, 'result="failed"') AND NOT regexp_matches(labels, '(?i)probe_type="readiness"')
+), threshold AS (
+  -- so many in a row end it once
+  SELECT min(try_cast(regexp_extract(probe, '#failure=(\d+)', 1) AS INTEGER)) AS misses
+  FROM (SELECT liveness AS probe FROM container UNION ALL SELECT startup FROM container)
 ), life AS (
   SELECT count(*) FILTER (marked) AS starts,
     count(*) FILTER (marked AND start_id NOT IN (SELECT start_id FROM failure_event WHERE grade >= 2 AND start_id IS NOT NULL)) AS clean
   FROM engine_start
 ), words AS (SELECT count(*) > 0 AS memory FROM failure_event WHERE grade = 4)
 SELECT greatest(box.restarts, CASE WHEN event.started > 1 THEN event.started - 1 END)::INTEGER AS restarts,
-  coalesce(restart_ref, probe_ref) AS restart_ref, bad_ends::INTEGER AS bad_ends, coalesce(probe_failures, 0)::INTEGER AS probe_failures,
-  probe_ref, probe_text,
+  coalesce(restart_ref, probe_ref) AS restart_ref, bad_ends::INTEGER AS bad_ends,
+  CASE WHEN probe_failures IS NULL AND failures >= greatest(box.restarts, 1) * coalesce(misses, 1) THEN failures
+    ELSE coalesce(probe_failures, 0) END::INTEGER AS probe_failures,
+  coalesce(probe_ref, CASE WHEN failures >= greatest(box.restarts, 1) * coalesce(misses, 1) THEN counter.ref END) AS probe_ref, probe_text,
   coalesce(probe_kills, 0)::INTEGER AS probe_kills, probe_kill_ref, ran_s, exit_code, last_reason,
     coalesce(greatest(box.back_off, event.back_off), false) AS back_off, coalesce(evicted, false) AS evicted,
   coalesce(unschedulable, false) AS unschedulable, life.starts, life.clean AS clean_starts, words.memory AS memory_words
-FROM box, event, life, words
+FROM box, event, counter, threshold, life, words
 WHERE box.n + event.n > 0

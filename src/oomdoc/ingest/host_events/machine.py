@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Finish, Pattern, Row, pattern
 from oomdoc.ingest.host_events.rows import event, fact, host_event
 from oomdoc.units import GIB, KIB, MIB, parse_size, parse_time
 
@@ -43,6 +43,11 @@ def booted(printed: str) -> int | None:
         return int(printed)
     t = parse_time(printed if printed.count(":") > 1 else f"{printed}:00")
     return None if t is None else int(t)
+
+
+def _removal(row: Row, match: re.Match[str]) -> Row:
+    """An order to remove a pod, as far as it names pods."""
+    return {"topic": "stop-asked", "value": None, "text": match.string[match.start() :].strip()[:300]}
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -145,6 +150,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "0 20 * * 5 kubectl -n ai scale deploy/llm --replicas=0",
         "systemd[1]: Stopping vllm.service - vLLM server...",
         "systemd[1]: chat.service: State 'stop-sigterm' timed out. Killing.",
+    ),
+    # the cluster's own word for a pod that is to go: to the kubelet, or of a drain
+    pattern(
+        "pod-removed", "supervisor", ("SyncLoop", "evict"),
+        (
+            r"\"SyncLoop DELETE\" source=\"api\" pods=\[|\bSyncLoop \(DELETE, \"api\"\): ",
+            r"^(?:\S{0,60} )?evicting pod \S+/\S+",
+        ),
+        Finish("note", {"topic": "stop-asked"}, _removal),
+        ('kubelet[77]: I0102 03:04:05.6    77 kubelet.go:2441] "SyncLoop DELETE" source="api" pods=["ai/chat-0"]', {"topic": "stop-asked"}),
+        ("evicting pod ai/chat-0", {"text": "evicting pod ai/chat-0"}),
+        ('kubelet.go:1800] SyncLoop (DELETE, "api"): "chat-0_ai(0a1b)"', {"text": 'SyncLoop (DELETE, "api"): "chat-0_ai(0a1b)"'}),
     ),
     pattern(
         "unit-started", "supervisor", ("systemd[1]: Start",),

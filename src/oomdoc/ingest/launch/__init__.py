@@ -32,7 +32,7 @@ from oomdoc.ingest.launch.commands import (
     typed,
 )
 from oomdoc.ingest.launch.documents import read_document
-from oomdoc.ingest.launch.manifests import document_settings
+from oomdoc.ingest.launch.manifests import document_settings, health_check
 from oomdoc.ingest.launch.names import ENGINE_FLAGS, Setting, image_version, is_environment, shown
 from oomdoc.ingest.launch.shell import ASSIGNMENT, prepared
 from oomdoc.ingest.record import BRACKETED, HEAD
@@ -46,6 +46,7 @@ __all__ = [
     "KIND",
     "flags_of",
     "flags_of_tokens",
+    "health_check",
     "image_version",
     "is_environment",
     "is_nul_separated",
@@ -231,7 +232,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     # of several services the limits of those that an engine runs in
     engines = {one.engine for one in flags if one.origin in ("command", "file")}
     bounds = [one for one in found if one.origin == "bound"]
-    own = [one for one in bounds if one.engine in engines or one.flag != "container-limit"]
+    own = [one for one in bounds if one.engine in engines or one.flag not in ("container-limit", "health-check")]
     _bounds(rows, text, own if any(one.engine in engines for one in bounds) else bounds)
     asked = _ASKED.search(text)
     if asked:
@@ -252,7 +253,9 @@ def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
         one._replace(engine=0) for one in bounds if one.flag != "devices"
     ):  # services may share a part of a document
         size = _binary(one.value)
-        if size:
+        if one.flag == "health-check":
+            rows.add("note", max(1, one.line), topic=one.flag, text=one.value)
+        elif size:
             rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])
     for topic, shape in (("shm-size", _TMPFS), ("container-limit", _UNIT_LIMIT)):
         for match in shape.finditer(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.launch.commands import SCRIPT, flags_of, flags_of_tokens, settings_of
@@ -20,6 +20,7 @@ from oomdoc.ingest.launch.names import (
 )
 from oomdoc.ingest.launch.shell import ASSIGNMENT
 from oomdoc.regexes import regex
+from oomdoc.units import parse_age
 
 _VECTOR_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "extraargs", "extra_args", "vllm_args", "arguments"))
 _DEVICE_KEY = regex(r"(?:nvidia|amd)\.com/gpu")
@@ -69,6 +70,8 @@ def document_settings(
                 yield Setting(here, flag, shown(flag, _printed(item)), "file", engine)
         elif flag.lower() in _SIZE_KEYS and isinstance(item, (str, int)):
             yield Setting(here, _SIZE_KEYS[flag.lower()], str(item), "bound", engine)
+        elif flag == "healthcheck" and isinstance(item, dict) and (check := health_check(item)):
+            yield Setting(here, "health-check", check, "bound", engine)
         elif flag == "limits" and isinstance(item, dict):
             for name, amount in item.items():
                 if name == "memory" and isinstance(amount, str):
@@ -88,6 +91,32 @@ def document_settings(
         elif isinstance(item, (dict, list)):
             nested = "engine" in flag or "vllm" in flag
             yield from document_settings(item, here, engine, nested and isinstance(item, dict), depth + 1)
+
+
+def health_check(check: Mapping[str, Any]) -> str | None:
+    """A health check of docker or compose as `kubectl describe` writes a probe; its defaults where nothing is set, None where none is asked.
+
+    >>> health_check({"test": ["CMD", "true"], "interval": "15s", "start_period": "1m30s"})
+    'exec delay=90s timeout=30s period=15s #success=1 #failure=3'
+    """
+    set_to = {_snake(str(key)): value for key, value in check.items()}
+    test = set_to.get("test")
+    if (
+        not test
+        or (test[0] if isinstance(test, list) else test) == "NONE"
+        or str(set_to.get("disable")).lower() == "true"
+    ):
+        return None
+    delay, timeout, period = (
+        _seconds(set_to.get(key)) or usual for key, usual in (("start_period", 0), ("timeout", 30), ("interval", 30))
+    )
+    retries = str(set_to.get("retries") or "")
+    return f"exec delay={delay}s timeout={timeout}s period={period}s #success=1 #failure={int(retries) if retries.isdigit() and int(retries) else 3}"
+
+
+def _seconds(value: Any) -> int:
+    """A length of time of compose (`1m30s`), or docker's own nanoseconds."""
+    return value // 10**9 if isinstance(value, int) else int(parse_age(str(value)) or 0)
 
 
 def _snake(key: str) -> str:
