@@ -16,7 +16,7 @@ from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import ANOTHER_DAY_S, WENT_ON_S, Life, in_year_of, long_before
 from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
-from oomdoc.scene.told import alike, is_quoted, said_by
+from oomdoc.scene.told import alike, is_of_client, is_quoted, said_by
 from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
@@ -141,7 +141,11 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
     ):
         rows = _rows(store, table, where, "DISTINCT source, text")
         said = said_by(logs, store, table, where)
-        failed |= {row["source"] for row in rows if not is_quoted(row["text"]) and alike(row["text"]) not in said}
+        failed |= {
+            row["source"]
+            for row in rows
+            if not is_quoted(row["text"]) and not is_of_client(row["text"]) and alike(row["text"]) not in said
+        }
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = all(life.served and life.end in ("open", "stopped") for life in own)
