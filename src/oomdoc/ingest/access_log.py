@@ -31,7 +31,7 @@ _BARE_CALL = regex(r"(?:^|[ \t])(?P<path>/[^\s\"']{1,200})[ \t]+(?P<status>[1-5]
 _LASTED = regex(
     r"[ \t]+(?:(?P<value>\d{1,7}(?:\.\d{1,6})?)(?P<unit>ms|us|s)?|-)(?:[ \t]|$)|.{0,60}?\bafter (?P<late>\d{1,6}(?:\.\d{1,3})?) ?(?P<late_unit>ms|s)\b"
 )
-_API = regex(
+API = regex(
     r"/v\d(?:/|\b)|/generate|/invocations|/infer\b|/chat|/completion|/embed|/rerank|/predict|/api/(?:chat|generate)"
 )
 _NAMED = regex(
@@ -63,7 +63,7 @@ def _go_seconds(text: str) -> float:
 def _call(line: str) -> tuple[float | None, float | None, int, str | None] | None:
     """When it began, how many seconds it took (None where it was refused before the server), its status, who asked; None for another line."""
     if (gin := _GIN.search(line[:_LINE_CAP])) is not None:
-        if not _API.search(gin["path"]):
+        if not API.search(gin["path"]):
             return None
         lasting = _go_seconds(gin["lasted"])
         ended = moment(f"{gin['day'].replace('/', '-')} {gin['clock']}")
@@ -71,7 +71,7 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
     found = _CALL.search(line[:_LINE_CAP])
     bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
     found = found or bare
-    if found is None or not _API.search(found["path"]):
+    if found is None or not API.search(found["path"]):
         return None
     rest, begins = found["rest"], False
     if bare:

@@ -35,9 +35,19 @@ _NAMES: Mapping[str, str] = {
     "first": "completion_start_time first_token_time",
     "status": "status status_code http_status response_code http_status_code response_status http",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
-    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prompt_key prompt_hash prefix_id prefix_hash prefix_key template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id assistant assistant_id bot bot_id persona persona_id book book_id manual manual_id handbook_id contract contract_id repo repo_id repository repository_id workspace workspace_id notebook_id case_id matter_id ticket_id patient_id corpus_id",
+    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prefix_id template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id assistant assistant_id bot bot_id persona persona_id book book_id manual manual_id handbook_id contract contract_id repo repo_id repository repository_id workspace workspace_id notebook_id case_id matter_id ticket_id patient_id corpus_id",
     "replica": "replica replica_id",
 }
+_MOMENTS: Mapping[str, str] = {
+    "start": "start started begin begun arrival arrived request requested submit submitted sent received enqueued",
+    "first": "first_token first_byte first_chunk",
+    "end": "end ended finish finished done completed last_token last_byte",
+}
+_CLOCKS = "utc gmt iso iso8601 ts at"
+"""What stands behind the name of a moment: the clock that it was read from, or that it is one (`first_token_utc`, `ended_at`)."""
+_TEXTS = "prompt system_prompt prefix system_prefix context template document doc file manual"
+_KEYS = "hash sha sha1 sha256 md5 digest fingerprint key"
+"""What stands behind the name of a text: a digest of it, by which it is known when it comes again (`system_prompt_sha`)."""
 _SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"
 """What a time since the first is called; it counts where a unit stands behind it."""
 _FACTORS: Mapping[str, float] = {
@@ -68,6 +78,11 @@ def _fold(name: str) -> str:
 
 def _meanings() -> dict[str, Meaning]:
     meanings = {_fold(name): Meaning(what, 0.0, False) for what, names in _NAMES.items() for name in names.split()}
+    for text in map(_fold, _TEXTS.split()):
+        meanings |= {text + key: Meaning("tenant", 0.0, False) for key in _KEYS.split()}
+    for what, names in _MOMENTS.items():
+        for name in names.split():
+            meanings |= {_fold(name) + clock: Meaning(what, 0.0, False) for clock in _CLOCKS.split()}
     for name in map(_fold, _SINCE.split()):
         meanings |= {name + suffix: Meaning("stamp", divisor, False) for suffix, divisor in _FACTORS.items()}
     return meanings

@@ -6,17 +6,17 @@ source is about those, whatever it tells: a kill, a probe, an autoscaler. Nothin
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from oomdoc.regexes import regex
+from oomdoc.scene.got_over import got_over, models_of
 from oomdoc.scene.kin import Kin, words_of
-from oomdoc.scene.lives import ANOTHER_DAY_S, WENT_ON_S, Life, in_year_of, long_before
+from oomdoc.scene.lives import WENT_ON_S, Life, in_year_of, long_before
 from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
-from oomdoc.scene.told import alike, is_quoted, said_by
+from oomdoc.scene.told import alike, is_of_client, is_quoted, said_by
 from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
@@ -52,7 +52,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
     apart = {
-        **got_over(lives, _models(store), _settings(store), _at_work(store, lives), _refused_arguments(store)),
+        **got_over(store, lives),
         **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
         **logs,
         **logs_of_other_pods(store, lives),
@@ -125,7 +125,7 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
 
     The bundle is about the model that most sources name, among equals about the log that lies highest, then the one seen last.
     """
-    named = _models(store)
+    named = models_of(store)
     logs = {life.source for life in lives}
     beside = {model for source, model in named.items() if source not in logs}
     usual = beside.pop() if len(beside) == 1 else ""  # a log that names no model is of the one that its launch names
@@ -141,7 +141,11 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
     ):
         rows = _rows(store, table, where, "DISTINCT source, text")
         said = said_by(logs, store, table, where)
-        failed |= {row["source"] for row in rows if not is_quoted(row["text"]) and alike(row["text"]) not in said}
+        failed |= {
+            row["source"]
+            for row in rows
+            if not is_quoted(row["text"]) and not is_of_client(row["text"]) and alike(row["text"]) not in said
+        }
     if len(groups) < 2:
         ((model, own),) = groups.items()
         up = all(life.served and life.end in ("open", "stopped") for life in own)
@@ -314,136 +318,8 @@ def logs_of_other_pods(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     return found
 
 
-_TUNED = ("gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "enforce_eager", "kv_cache_dtype", "quantization", "tensor_parallel_size",
-          "pipeline_parallel_size", "cpu_offload_gb", "swap_space", "max_loras", "limit_mm_per_prompt", "speculative_config", "version")  # fmt: skip
-"""Settings that somebody changes who ran out of memory."""
-
-
-def _settings(store: Tables) -> dict[str, dict[str, str]]:
-    """Those of each source, as it tells them last."""
-    found: dict[str, dict[str, str]] = {}
-    names = ", ".join(map(literal, _TUNED))
-    for row in _rows(store, "engine_flag", f"flag IN ({names}) ORDER BY source, line", "source, flag, value"):
-        found.setdefault(row["source"], {})[row["flag"]] = str(row["value"]).lower()
-    return found
-
-
-def got_over(
-    lives: Sequence[Life],
-    models: Mapping[str, str],
-    settings: Mapping[str, Mapping[str, str]],
-    at_work: Container[str],
-    refused: Container[str] = frozenset(),
-) -> dict[str, str]:
-    """Logs of another day in which a start failed, where a later one came up and has not failed since, or failed with another model.
-
-    Of another model only where its own log goes on to a server that came up, or the later one failed: that is asked about then. A server
-    that died while it served may die again, however long the next one has been up, unless somebody has changed its settings since. One that was
-    given another setting, and of whose work nothing is shown, is a try: what failed without it is what is asked about. An argument that the
-    engine refused (`refused`: sources that tell of nothing else) is over with the next run of the same script that came up.
-    """
-    timed = [life for life in lives if life.begin_t is not None]
-    newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
-    if newest is None:
-        return {}
-    if newest.end == "failed":
-        return _of_an_earlier_model(lives, newest, models)
-    if not newest.served or newest.end == "killed":
-        return {}
-    found: dict[str, str] = {}
-    for source in sorted({life.source for life in lives} - {newest.source}):
-        own = [life for life in lives if life.source == source]
-        another = source in models and models[source] != models.get(newest.source, models[source])
-        if another and not (own[-1].served and own[-1].end in ("open", "stopped")):
-            continue  # that another model's server came up says nothing of it, where its own never did
-        bad = [life for life in own if life.end in ("failed", "killed")]
-        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
-        before = (newest.begin_t or 0.0) - last
-        if source in refused and numbered_before(source, newest.source):
-            found[source] = f"an argument was refused, and {newest.source}, a later run of the same, came up"
-        old, new = settings.get(source, {}), settings.get(newest.source, {})
-        changed = [flag for flag in _TUNED if old and new and old.get(flag) != new.get(flag)]
-        if changed and newest.source not in at_work:
-            continue  # nobody tells that it is used
-        if bad and before > ANOTHER_DAY_S and not any(life.served for life in bad):
-            found[source] = f"a start that failed {show_seconds(before)} before the server of {newest.source} came up"
-        elif bad and before > ANOTHER_DAY_S and changed:
-            found[source] = (
-                f"a failure {show_seconds(before)} before the server of {newest.source} came up with another {changed[0]}"
-            )
-    return found
-
-
-TRY_S = 3600.0
-"""A log that goes on for an hour is of a server that is used; judged: who tries a setting looks whether it comes up, and sends a request."""
-
-
-def _at_work(store: Tables, lives: Sequence[Life]) -> set[str]:
-    """Logs of servers that are used: with statistics of their load, or that go on for an hour; all, where somebody scrapes one."""
-    if "metric" in store.filled:
-        return {life.source for life in lives}
-    found = {row["source"] for row in _rows(store, "engine_stat", "true", "DISTINCT source")}
-    return found | {life.source for life in lives if (life.end_t or 0.0) - (life.begin_t or life.end_t or 0.0) > TRY_S}
-
-
-_RUN = regex(r"(?P<stem>.*?)(?P<number>\d{4,10})\.\w{1,8}$")
-
-
-def numbered_before(source: str, other: str) -> bool:
-    """Whether two logs are called alike but for the number of a run, and the first has the lower one.
-
-    >>> numbered_before("out/chat.4711.err", "out/chat.4720.out"), numbered_before("chat.4711.out", "embed.4720.out")
-    (True, False)
-    """
-    one, its = _RUN.match(source), _RUN.match(other)
-    return bool(one and its and one["stem"] == its["stem"] and int(one["number"]) < int(its["number"]))
-
-
-def _refused_arguments(store: Tables) -> set[str]:
-    """Sources that tell of an argument which the engine refused, and of no other failure."""
-    failed = {
-        row["source"] for table in ("oom", "startup_check") for row in _rows(store, table, "true", "DISTINCT source")
-    }
-    kinds: dict[str, set[str]] = {}
-    for row in _rows(store, "log_error", "kind NOT IN ('echo', 'client')", "DISTINCT source, kind"):
-        kinds.setdefault(row["source"], set()).add(row["kind"])
-    return {source for source, told in kinds.items() if told == {"bad-argument"}} - failed
-
-
-def _of_an_earlier_model(lives: Sequence[Life], newest: Life, models: Mapping[str, str]) -> dict[str, str]:
-    """Logs of starts that failed on another day and with another model than the newest one, which failed as well."""
-    found: dict[str, str] = {}
-    model = models.get(newest.source)
-    for source in sorted({life.source for life in lives} - {newest.source}):
-        own = [life for life in lives if life.source == source]
-        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
-        before = (newest.begin_t or 0.0) - last
-        if (
-            model
-            and models.get(source, model) != model
-            and before > ANOTHER_DAY_S
-            and not any(life.served for life in own)
-        ):
-            found[source] = (
-                f"a start of {models[source]} {show_seconds(before)} before {newest.source}, which failed with another model"
-            )
-    return found
-
-
-def _models(store: Tables) -> dict[str, str]:
-    """The model that each source names first."""
-    named: dict[str, str] = {}
-    for row in _rows(store, "engine_flag", "flag IN ('model', 'model_tag', 'served_model_name')", "source, value"):
-        named.setdefault(row["source"], _model(str(row["value"])))
-    return named
-
-
 def _depth(lives: Sequence[Life]) -> int:
     return min(life.source.count("/") for life in lives)
-
-
-def _model(value: str) -> str:
-    return value.rstrip("/").rsplit("/", 1)[-1].lower()
 
 
 def _program(name: str) -> str:

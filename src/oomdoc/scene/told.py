@@ -120,7 +120,7 @@ def of_outlived(row: Row, server: Server, said: Mapping[str, str]) -> Bond | Non
 
 
 _OF_CLIENT = regex(
-    r"(?i)\bconnect(?:ion)?(?: ?error| attempts?)?\b.{0,60}\b(?:refused|reset|closed|failed)\b|\bremote end closed connection\b|\bserver disconnected\b|\bmax retries exceeded\b"
+    r"(?i)\bconnect(?:ion)?(?: ?error| attempts?)?\b.{0,60}\b(?:refused|reset|closed|failed)\b|\bremote end closed connection\b|\bserver disconnected\b|\bmax retries exceeded\b|\bread timed out\b|\bread ?timeout\b"
 )
 
 

@@ -389,9 +389,7 @@ ROUNDS = (
         34,
         32,
     ),
-    Round(
-        "r69", "the same, after the misses of w16, w17 and r67 were worked on", 42, 34, 32, 38, 0.082, 0.081, 30, 29
-    ),
+    Round("r69", "the same, after the misses of w16, w17 and r67 were worked on", 42, 34, 32, 38, 0.082, 0.081, 30, 29),
 )
 
 

@@ -1,4 +1,4 @@
--- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either
+-- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either, and readings of the pool are left out where somebody waited and all of them are of other hours
 -- scope: incident
 -- samples: points with a usage
 -- share_pinned: share of them at 95 % or more
@@ -59,7 +59,7 @@ WITH moved AS (
   WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')
     AND labels IS DISTINCT FROM 'delta'
   GROUP BY source, t HAVING kv_used BETWEEN 0 AND 1
-), point AS (
+), reading AS (
   SELECT * EXCLUDE (still)
   FROM stat
   WHERE NOT coalesce(still, false)
@@ -68,6 +68,25 @@ WITH moved AS (
   FROM gauge
   -- or what they show is beyond all that the log does: it was not kept for as long
   WHERE (SELECT count(*) FROM stat) < $log_course_lines OR (SELECT max(kv_used) FROM gauge) >= (SELECT max(kv_used) FROM stat) + $beyond_the_log
+), queue_hour AS (
+  -- when somebody waited, by records that do not tell the usage: requests, and a panel of the queue
+  SELECT min(a) AS a, max(b) AS b
+  FROM (
+    SELECT t AS a, t AS b FROM seen.engine_stat WHERE kv_used IS NULL AND waiting > $queue_of_step * coalesce(running, 0)
+    UNION ALL
+    SELECT t + $waited_s, t + ttft_s FROM request WHERE ttft_s > $waited_s
+  )
+  HAVING count(a) >= $hold_moments
+), elsewhere AS (
+  -- readings of other hours say nothing of those in which somebody waited
+  SELECT count(*) > 0 AS so
+  FROM (
+    SELECT max(waiting) AS waiting, count(*) FILTER (t IS NULL OR t BETWEEN a AND b) AS within
+    FROM reading, queue_hour
+    HAVING count(*) > 0)
+  WHERE within = 0 AND waiting = 0
+), point AS (
+  SELECT * FROM reading WHERE NOT (SELECT so FROM elsewhere)
 ), stepped AS (
   -- in the order of sources and lines, which is theirs already: to part them by source first costs as much again
   SELECT *, CASE WHEN lag(source) OVER w = source THEN lag(running) OVER w END AS running_before,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oomdoc.ingest.access_log import API
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
@@ -204,13 +205,19 @@ _OF_A_MODEL = frozenset(
 
 def _of_any_server(part: Part, names: Mapping[str, list[Any]]) -> bool:
     """Whether rows tell status and duration alone, the status as a number: any server has such a log. Who calls a model and writes
-    `timeout` beside its numbers keeps a sheet of his own."""
-    if any(column.quantity.id in _OF_A_MODEL for column in part.columns):
+    `timeout` beside its numbers keeps a sheet of his own; a proxy names the path that was called."""
+    if any(column.quantity.id in _OF_A_MODEL for column in part.columns) or any(map(_are_calls, names.values())):
         return False
     statuses = [
         value for column in part.columns if column.quantity.id == "request.status" for value in names[column.name]
     ]
     return all(null(value) or is_number(value) for value in statuses)
+
+
+def _are_calls(values: Sequence[Any]) -> bool:
+    """Whether a column holds paths of an API that serves models."""
+    paths = [value for value in values if isinstance(value, str) and "/" in value]
+    return 2 * sum(bool(API.search(path)) for path in paths) > max(len(values), 1)
 
 
 def _mostly(values: Sequence[Any], holds: Callable[[float], bool]) -> bool:

@@ -106,7 +106,20 @@ def meanings(name: str) -> tuple[Match, ...]:
     if series := _SERIES.fullmatch(plain):
         known = _by_fold().get(_fold("vllm" + series[1]))
         return (() if known else _folded(rests)) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
-    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests)
+    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests) or _of_one(plain)
+
+
+_ONE = regex(r"(?P<name>[A-Za-z][A-Za-z0-9]*_\w+) +(?P<whose>[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)+)")
+
+
+def _of_one(plain: str) -> tuple[Match, ...]:
+    """What a legend of a panel means: the name of a series, and behind it the instance whose it is.
+
+    >>> [match.quantity.id for match in meanings("kv_usage_pct llm-0")], meanings("kv_usage pressure")
+    (['stat.kv_used'], ())
+    """
+    found = _ONE.fullmatch(plain)
+    return tuple(match for match in meanings(found["name"]) if match.strong) if found else ()
 
 
 _LEVEL = regex(r"^[a-z_]+:(?=vllm[:_])")

@@ -10,7 +10,7 @@ QUANTITIES = (
         "metric",
         "t",
         "moment",
-        strong="time, @time, time utc, start time, arrival time, sample time, scrape time, event time, first seen, time iso, time ms, query time, collected time, report time, log time, capture time, captured at, started at, logged at, received at, requested at, observed time, unix time, sample ts, ts utc, time local",
+        strong="time, @time, time utc, start time, arrival time, sample time, scrape time, event time, first seen, time iso, time ms, query time, collected time, report time, log time, capture time, captured at, started at, logged at, received at, requested at, observed time, unix time, sample ts, ts utc, time local, time iso 8601",
         weak="start, begin, arrived, arrival, sent, submitted, t, at, when, epoch, unix, clock, created, day, date time, start ts, recorded at, sampled at, observed at, collected at",
         exact="timestamp, ts, time, datetime, date, @timestamp, created_at, start_time, lastTimestamp, firstTimestamp, eventTime, unix_time, unixtime, epoch_s, epoch_ms, time_utc, utc",
         low=6.3e8,
