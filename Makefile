@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types collected check samples golden bench pages docs vega metamorphic mutants code-mutants wording noise whole fuzz audit dist airgap clean
+.PHONY: help demo test lint types collected check samples golden bench pages docs vega metamorphic mutants code-mutants wording weights noise whole fuzz audit dist airgap clean
 
 help: ## list the verbs
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -84,6 +84,10 @@ code-mutants: $(VENV)/ready ## the same for physics, ledger and weighing (ARGS="
 wording: $(VENV)/ready ## learn again which words go with which cause (ARGS=--left-out: what they are worth on first runs)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[wording]'
 	$(BIN)/python tests/learn_wording.py $(ARGS)
+
+weights: $(VENV)/ready ## fit the weights of all signs to the recorded first runs again (ARGS="--later r63,w13": what they are worth on rounds left out)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[wording]'
+	$(BIN)/python tests/learn_weights.py $(ARGS)
 
 noise: $(VENV)/ready ## innocent evidence beside every sample: which verdicts it turns (or every case of CASES=folder)
 	$(BIN)/python tests/noise.py $(or $(CASES),sample_logs) --turned

@@ -232,12 +232,21 @@ def _is_heading(lines: Sequence[str], place: int) -> bool:
 
 
 def by_hand() -> str:
-    """The first cause of the shipped bundle: every step from its prior to its probability."""
+    """The first cause of the shipped bundle: every step from where it starts to its probability."""
+    from oomdoc.judge.weigh import weight_of
+    from oomdoc.model import FINEST
+
     report = demo()
     first = report.diagnoses[0]
     odds = math.log(first.prior / (1 - first.prior))
     body = [
-        ["prior", f"{first.prior:.0%} of cases", f"ln({first.prior:g} / {1 - first.prior:g})", f"{odds:+.4f}", ""],
+        [
+            "start",
+            f"{first.prior:.0%} before any sign",
+            f"ln({first.prior:g} / {1 - first.prior:g})",
+            f"{odds:+.4f}",
+            "",
+        ],
     ]
     known = {item.id: item for item in _rule(first.cause).evidence}
     for item in (*first.evidence, *first.against):
@@ -249,7 +258,11 @@ def by_hand() -> str:
         held = (item.weight > 0) == (rule.p_cause > rule.p_other)
         ratio = f"{rule.p_cause:g} / {rule.p_other:g}" if held else f"{1 - rule.p_cause:g} / {1 - rule.p_other:g}"
         odds += item.weight
-        body.append([f"`{item.id}`", text(item.says), f"ln({ratio})", f"{item.weight:+.4f}", ", ".join(item.refs[:1])])
+        counted = weight_of(rule, held)
+        how = "another of its group counts" if not item.weight else f"ln({ratio})"
+        if item.weight and abs(item.weight - counted) > 5e-4:
+            how = f"fitted; counted: ln({ratio}) = {counted:+.2f}"
+        body.append([f"`{item.id}`", text(item.says), how, f"{item.weight:+.4f}", ", ".join(item.refs[:1])])
     p = 1 / (1 + math.exp(-odds))
     table_text = table(["step", "what the bundle says", "arithmetic", "log-odds", "where"], body)
     silent = [f"`{name}`" for name in first.unknown]
@@ -258,9 +271,9 @@ def by_hand() -> str:
         f"The sum is {odds:+.4f}; 1 / (1 + e^-({odds:.4f})) = {p:.6f}, and the report shows {first.probability:g}"
         + (
             " (the ceiling, see below)."
-            if p > first.probability + 5e-5
+            if first.probability == FINEST
             else " (its share among the rivals, see below)."
-            if first.probability > first.own_probability
+            if first.probability != first.own_probability
             else "."
         )
     ]

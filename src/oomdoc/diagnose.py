@@ -50,7 +50,7 @@ class Options:
     details: bool = False  # also the lines behind the references (a second pass) and the replay of the fix
     progress: Progress | None = None
     wording: bool = True
-    """Whether the words of the bundle are heard beside its signs (`judge.wording`); without them the rules judge alone."""
+    """Whether what was learnt from labelled bundles is heard: words beside the signs (`judge.wording`), weights that were fitted all at once (`judge.fitted`). Else the rules judge as they stand."""
     loaded: tuple[Sequence[Rule], Sequence[str]] | None = None
     """Rules and faults as `load_rules` gave them, for many bundles in a row: reading the files is a tenth of a small one."""
     resumed: Resumed | None = None
@@ -230,7 +230,7 @@ def analyze(paths: str | Path | Sequence[str | Path] | Intake, options: Options 
         if options.since is not None or options.until is not None:
             store.keep_between(options.since, options.until, tz)
         store.finish(tz)
-        report, findings = assemble(intake, store, rules, sources, unread, list(faults), config)
+        report, findings = assemble(intake, store, rules, sources, unread, list(faults), config, options.wording)
         if any(row.kind == manifest.KIND for row in sources):
             report = dataclasses.replace(report, warnings=(*report.warnings, manifest.SAYS))
         if options.details and not isinstance(paths, Intake):

@@ -16,8 +16,9 @@ from oomdoc.assemble.watch import watch
 from oomdoc.evidence.store import QueryError, Store, quoted
 from oomdoc.evidence.tables import WRITER_SUFFIX, path_of
 from oomdoc.intake.bundle import Intake
+from oomdoc.judge import fitted as fitted_weights
 from oomdoc.judge.missing import collect_next, unanswered
-from oomdoc.judge.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions
+from oomdoc.judge.rules import Rule, is_shipped, place_of, rules_version, shipped_queries, shipped_questions
 from oomdoc.judge.weigh import Finding, rank, weigh
 from oomdoc.judge.wording import Wording, heard, shipped
 from oomdoc.ledger import default_step, expectation, ledger, model_config
@@ -53,14 +54,15 @@ DIAGNOSED_INCIDENTS = 5  # so many kinds of incident get a ranking, the gravest 
 
 def assemble(
     intake: Intake, store: Store, rules: list[Rule], sources: list[SourceRow], unread: list[Unread], faults: list[str],
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None, learnt: bool = True,
 ) -> tuple[Report, list[Finding]]:  # fmt: skip
     """The report of a loaded store: every incident weighed, the ledger and engines told, what was read and what is missing.
 
-    `config` is the model's config.json, where a person hands it over. The findings beside the report are those of the
-    gravest incident.
+    `config` is the model's config.json, where a person hands it over. With `learnt` the shipped rules weigh as was fitted to first runs.
+    The findings beside the report are those of the gravest incident.
     """
     store.trust(shipped_queries(rules), shipped_questions(rules))
+    fitted = {rule.id: fitted_weights.shipped() for rule in rules if learnt and is_shipped(rule)}
     engines = _engines(store)
     config = config or _config_in_bundle(store)
     rows = store.rows_of("SELECT * FROM incident")
@@ -90,7 +92,7 @@ def assemble(
             _expect(store, engines, row["start_id"] if row else None, config)
             ask = _careful(store, rules, warnings)
             said = _wording(store) if place == 0 else {}
-            weighed = [weigh(rule, ask, said.get(rule.id)) for rule in rules]
+            weighed = [weigh(rule, ask, said.get(rule.id), fitted.get(rule.id)) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
             if place == 0:

@@ -154,8 +154,12 @@ def shipped_questions(rules: Iterable[Rule]) -> Iterator[str]:
 
 
 def _shipped(rules: Iterable[Rule]) -> Iterator[Rule]:
-    own = rules_folder()
-    return (rule for rule in rules if rule.path.is_relative_to(own))
+    return (rule for rule in rules if is_shipped(rule))
+
+
+def is_shipped(rule: Rule) -> bool:
+    """Whether a rule came with the program, not from a folder of somebody else."""
+    return rule.path.is_relative_to(rules_folder())
 
 
 def place_of(rules: Iterable[Rule], sql: str) -> str:

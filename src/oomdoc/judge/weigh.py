@@ -3,7 +3,8 @@
 Start at ln(prior / (1 - prior)). Add ln(p_cause / p_other) where an item holds, ln((1 - p_cause) / (1 - p_other)) where it does
 not, 0 where it is unknown; of a `group` only the item with the largest weight counts. Add what the words of the bundle say (`wording`). Back to a probability at the end: by
 its own evidence, and by its share among the rivals, since a cause that is left over when the others are ruled out is the
-more likely for it: that is weaker proof, and counts for a little less. The larger of the two counts, so two causes can be true. docs/method.md redoes one by hand.
+more likely for it: that is weaker proof, and counts for a little less. The larger of the two counts, so two causes can be true. With weights
+that were fitted all at once (`fitted`) the share itself is the probability. docs/method.md redoes one by hand.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oomdoc.judge.fitted import SHARPNESS as FITTED_SHARPNESS
+from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.judge.wording import ID as WORDING
 from oomdoc.judge.wording import Wording
+from oomdoc.model import FINEST as CEILING
 from oomdoc.model import Action, Diagnosis, Evidence
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes, show_seconds
 
 Ask = Callable[[str], Mapping[str, Any] | None]
 
-CEILING = 0.99  # nothing is surer: one bundle in a hundred and fifty labelled ones is the finest that could be counted
 SHARPNESS = 0.5  # of the share among rivals: log-odds are divided by it; the error of first runs stays below 0.08 with it (docs/method.md)
 LEFT_OVER = 0.89  # of a share: that rivals are ruled out is weaker proof than signs of one's own, and by itself never a sure verdict: of 236 first runs told so 0.84 were right (docs/method.md)
 ELSEWHERE = -2.0  # log-odds of "none of these": a leader far below it leaves the diagnosis undecided
@@ -150,15 +153,19 @@ class Finding:
     answers: Mapping[str, Answer]
     weights: Mapping[str, float]
     wording: Wording | None = None
+    start: float | None = None
+    """The log-odds with which a cause starts whose weights are fitted; None where the counted ones stand."""
 
 
-def weigh(rule: Rule, ask: Ask, wording: Wording | None = None) -> Finding:
+def weigh(rule: Rule, ask: Ask, wording: Wording | None = None, fitted: Fitted | None = None) -> Finding:
     """Weigh one rule against a bundle."""
-    return tally(rule, {item.id: answer(ask, item.sql) for item in rule.evidence}, wording)
+    return tally(rule, {item.id: answer(ask, item.sql) for item in rule.evidence}, wording, fitted)
 
 
-def tally(rule: Rule, answers: Mapping[str, Answer], wording: Wording | None = None) -> Finding:
-    """Weigh the answers to a rule's evidence, and what the words of the bundle say of its cause."""
+def tally(
+    rule: Rule, answers: Mapping[str, Answer], wording: Wording | None = None, fitted: Fitted | None = None
+) -> Finding:
+    """Weigh the answers to a rule's evidence, by the counted weights or by `fitted` ones, and what the words of the bundle say of its cause."""
     weights = {item.id: weight_of(item, answers[item.id].holds) for item in rule.evidence}
     strongest: dict[str, str] = {}
     for item in rule.evidence:
@@ -170,15 +177,24 @@ def tally(rule: Rule, answers: Mapping[str, Answer], wording: Wording | None = N
     for item in rule.evidence:
         if item.group is not None and strongest[item.group] != item.id:
             weights[item.id] = 0.0
-    odds = log_odds(rule.prior) + sum(weights.values()) + (wording.weight if wording else 0.0)
-    return Finding(rule, odds, answers, weights, wording)
+    start = fitted.starts.get(rule.id) if fitted else None
+    if fitted and start is not None:
+        weights = {
+            name: fitted.weight(rule.id, name, bool(answers[name].holds), weight) if weight else 0.0
+            for name, weight in weights.items()
+        }
+    odds = log_odds(rule.prior) if start is None else start
+    odds += sum(weights.values()) + (wording.weight if wording else 0.0)
+    return Finding(rule, odds, answers, weights, wording, start)
 
 
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
     """Findings of all causes as a ranked diagnosis, most probable first, then by odds; ties by id so that the same bundle gives
     the same bytes."""
     found = tuple(findings)
-    among = shares([finding.odds for finding in found], [finding.rule.unseen for finding in found])
+    together = any(finding.start is not None for finding in found)
+    odds, unseen = [finding.odds for finding in found], [finding.rule.unseen for finding in found]
+    among = shares(odds, unseen, FITTED_SHARPNESS) if together else shares(odds, unseen)
     told = [(diagnose(finding, ask, share), finding.odds) for finding, share in zip(found, among, strict=True)]
     told.sort(key=lambda item: (-item[0].probability, -item[1], item[0].cause))
     return tuple(replace(diagnosis, rank=place) for place, (diagnosis, _) in enumerate(told, 1))
@@ -203,7 +219,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
     if finding.wording is not None and finding.wording.words:
         (support if finding.wording.weight > 0 else against).append(_heard(finding.wording))
     own = probability(finding.odds)
-    p = stated(finding.odds, share)
+    p = stated(finding.odds, share) if finding.start is None else min(CEILING, share)
     reason = None
     actions: list[Action] = []
     if p >= ACTION_FROM:
@@ -215,7 +231,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
     support.sort(key=lambda piece: (-piece.weight, piece.id))
     against.sort(key=lambda piece: (piece.weight, piece.id))
     return Diagnosis(
-        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
+        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior if finding.start is None else round(probability(finding.start), 4), title=rule.title, summary=rule.summary,
         evidence=tuple(support), against=tuple(against), unknown=tuple(unknown), actions=tuple(actions), references=rule.references,
     )  # fmt: skip
 

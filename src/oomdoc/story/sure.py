@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from oomdoc.model import Diagnosis, Step, TrackRecord
+from oomdoc.model import FINEST, Diagnosis, Step, TrackRecord
 from oomdoc.story import record as kept
 from oomdoc.story.seen import Seen
 from oomdoc.units import percent
@@ -21,7 +21,7 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     if first is None:
         return ()
     odds = _odds(first.prior)
-    made = [Step("how common this cause is among incidents", odds, first.prior)]
+    made = [Step("where this cause starts, before any sign", odds, first.prior)]
     for item in (*first.evidence, *first.against):
         if item.weight:
             odds *= math.exp(item.weight)
@@ -43,6 +43,10 @@ def _rest(seen: Seen, first: Diagnosis, reached: float) -> str:
         return f"every other cause explains this bundle worse{nearest}"
     if not seen.report.bundle.complete and first.cause == "healthy":
         return f"the bundle is incomplete, and the failure may stand in what is missing: at most {percent(first.probability)}"
+    if first.probability < FINEST:
+        rival = next((item for item in seen.report.diagnoses if item.cause != first.cause), None)
+        nearest = f": the nearest ({rival.cause}) is at {percent(rival.own_probability)} by its own" if rival else ""
+        return f"other causes have their share{nearest}"
     return f"the rules are not finer than that: nothing is stated above {percent(first.probability)}"
 
 

@@ -25,9 +25,12 @@ from pathlib import Path
 
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
+from oomdoc.judge.fitted import SHARPNESS as FITTED_SHARPNESS
+from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import EvidenceRule, Rule
 from oomdoc.judge.weigh import SHARPNESS, Answer, Finding, shares, stated, tally
 from oomdoc.judge.wording import Wording
+from oomdoc.model import FINEST
 
 STRENGTH = 60.0  # bundles that a judgement is worth: from 20 to 60 first runs, left out by rounds, are ranked alike, with more a little worse (docs/method.md)
 RECORD = "first_run.jsonl"
@@ -233,25 +236,29 @@ def _share(judged: float, held: int, answered: int) -> float:
     return round(min(max(share, _LEAST), 1 - _LEAST), _FINEST)
 
 
-def ranking(case: Case, rules: Sequence[Rule]) -> list[tuple[float, str]]:
-    """Log-odds and cause, best first, as `weigh.rank` has them."""
-    found = [(_finding(case, rule).odds, rule.id) for rule in rules]
-    told = zip(chances(found, rules), found, strict=True)
+def ranking(case: Case, rules: Sequence[Rule], fitted: Fitted | None = None) -> list[tuple[float, str]]:
+    """Log-odds and cause, best first, as `weigh.rank` has them; by the counted weights, or by `fitted` ones."""
+    found = [(weighed(case, rule, fitted).odds, rule.id) for rule in rules]
+    told = zip(chances(found, rules, fitted), found, strict=True)
     return [entry for _, entry in sorted(told, key=lambda item: (-round(item[0], 4), -item[1][0], item[1][1]))]
 
 
-def _finding(case: Case, rule: Rule) -> Finding:
+def weighed(case: Case, rule: Rule, fitted: Fitted | None = None) -> Finding:
+    """One cause weighed by what a bundle answered."""
     told = case.answers.get(rule.id, {})
     heard = case.wording.get(rule.id)
     return tally(
         rule,
         {item.id: Answer(told.get(item.id), {}) for item in rule.evidence},
         None if heard is None else Wording(heard, ()),
+        fitted,
     )
 
 
-def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule]) -> list[float]:
+def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], fitted: Fitted | None = None) -> list[float]:
     """Probabilities of a ranking as the report shows them."""
+    if fitted:
+        return [min(FINEST, share) for share in _shares(ranked, rules, FITTED_SHARPNESS)]
     among = _shares(ranked, rules)
     return [stated(odds, share) for (odds, _), share in zip(ranked, among, strict=True)]
 
@@ -276,7 +283,12 @@ def left_out(cases: Sequence[Case], rules: Sequence[Rule]) -> list[list[tuple[fl
     return rankings
 
 
-def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Sequence[tuple[float, str]]]) -> Figures:
+def figures(
+    cases: Sequence[Case],
+    rules: Sequence[Rule],
+    rankings: Sequence[Sequence[tuple[float, str]]],
+    fitted: Fitted | None = None,
+) -> Figures:
     """What the rankings are worth."""
     category = {rule.id: rule.category for rule in rules}
     told: list[tuple[float, bool]] = []
@@ -284,7 +296,7 @@ def figures(cases: Sequence[Case], rules: Sequence[Rule], rankings: Sequence[Seq
     confused: dict[tuple[str, str], int] = {}
     for case, ranked in zip(cases, rankings, strict=True):
         accepted, first = {case.cause, *case.also}, ranked[0][1]
-        told.append((chances(ranked, rules)[0], first in accepted))
+        told.append((chances(ranked, rules, fitted)[0], first in accepted))
         strict += first == case.cause
         top3 += any(cause in accepted for _, cause in ranked[:3])
         same += category[first] == category[case.cause]
