@@ -232,7 +232,7 @@ def _is_heading(lines: Sequence[str], place: int) -> bool:
 
 
 def by_hand() -> str:
-    """The first cause of the shipped bundle: every step from where it starts to its probability."""
+    """The first cause of the shipped bundle: every step from its prior to its probability."""
     from oomdoc.judge.weigh import weight_of
     from oomdoc.model import FINEST
 

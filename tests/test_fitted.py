@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from oomdoc import diagnose
-from oomdoc.judge.fitted import Fitted, shipped
+from oomdoc.judge.fitted import SHARPNESS, Fitted, shipped
 from oomdoc.judge.rules import load_rules
 from oomdoc.judge.weigh import Answer, log_odds, rank, tally, weight_of
 from oomdoc.model import FINEST
@@ -19,7 +19,7 @@ DEMO = Path(__file__).parents[1] / "sample_logs" / "kv-demand-long-chats"
 
 def test_every_fitted_weight_is_of_a_sign_and_on_its_side() -> None:
     fitted = shipped()
-    assert fitted.starts.keys() == RULES.keys() and fitted.bundles > 2_000
+    assert fitted.weights.keys() == RULES.keys() and fitted.bundles > 2_000
     for cause, signs in fitted.weights.items():
         items = {item.id: item for item in RULES[cause].evidence}
         assert signs.keys() <= items.keys(), cause
@@ -35,24 +35,25 @@ def test_of_a_group_the_one_that_counts_most_has_its_fitted_weight() -> None:
     assert pinned.group == queued.group
     answers = {item.id: Answer(None, {}) for item in rule.evidence}
     answers |= {"pool-pinned": Answer(True, {}), "queue-at-full-pool": Answer(True, {})}
-    fitted = Fitted(1, {rule.id: -1.5}, {rule.id: {"pool-pinned": (0.75, None)}})
+    fitted = Fitted(1, {rule.id: {"pool-pinned": (0.75, None)}})
     found = tally(rule, answers, None, fitted)
-    assert (found.start, found.weights["pool-pinned"], found.weights["queue-at-full-pool"]) == (-1.5, 0.75, 0.0)
-    assert found.odds == pytest.approx(-0.75)
-    # what was not fitted keeps what was counted, and a rule that was not fitted its prior
-    assert tally(rule, answers, None, Fitted(1, {rule.id: -1.5}, {})).odds == pytest.approx(-1.5 + weight_of(pinned, True))  # fmt: skip
-    assert tally(rule, answers, None, Fitted(1, {}, {})).odds == tally(rule, answers).odds
-    assert tally(rule, answers).odds == pytest.approx(log_odds(rule.prior) + weight_of(pinned, True))
+    assert (found.fitted, found.weights["pool-pinned"], found.weights["queue-at-full-pool"]) == (True, 0.75, 0.0)
+    assert found.odds == pytest.approx(log_odds(rule.prior) + 0.75)
+    # what was not fitted keeps what was counted
+    unfitted = tally(rule, answers, None, Fitted(1, {}))
+    assert unfitted.odds == tally(rule, answers).odds == pytest.approx(log_odds(rule.prior) + weight_of(pinned, True))
 
 
 def test_a_share_among_rivals_is_the_probability() -> None:
     one, two = RULES["healthy"], RULES["not-memory"]
-    fitted = Fitted(1, {one.id: 1.0, two.id: 1.0}, {})
     silent = {rule.id: {item.id: Answer(None, {}) for item in rule.evidence} for rule in (one, two)}
-    ranked = rank([tally(rule, silent[rule.id], None, fitted) for rule in (one, two)], lambda sql: None)
-    part, nothing = math.exp(1 / 0.85), math.exp(-1 / 0.85)
-    assert [each.probability for each in ranked] == [round(part / (2 * part + nothing), 4)] * 2
-    assert ranked[0].own_probability == ranked[0].prior == round(1 / (1 + math.exp(-1)), 4)
+    ranked = rank([tally(rule, silent[rule.id], None, Fitted(1, {})) for rule in (one, two)], lambda sql: None)
+    parts = {rule.id: math.exp(log_odds(rule.prior) / SHARPNESS) for rule in (one, two)}
+    whole = sum(parts.values()) + math.exp(-1 / SHARPNESS)  # and "none of these", which weighs -1 beside these two
+    assert {each.cause: each.probability for each in ranked} == {
+        cause: round(part / whole, 4) for cause, part in parts.items()
+    }
+    assert {each.cause: each.own_probability for each in ranked} == {rule.id: rule.prior for rule in (one, two)}
 
 
 @pytest.mark.parametrize("learnt", [True, False])
@@ -61,7 +62,12 @@ def test_the_arithmetic_that_is_shown_is_the_one_that_is_done(learnt: bool) -> N
         first = analysis.report.diagnoses[0]
         total = log_odds(first.prior) + sum(item.weight for item in (*first.evidence, *first.against))
     assert first.own_probability == pytest.approx(min(FINEST, 1 / (1 + math.exp(-total))), abs=2e-3)
-    assert (first.prior == RULES[first.cause].prior) is not learnt
+    assert first.prior == RULES[first.cause].prior
+    counted = {item.id: weight_of(item, True) for item in RULES[first.cause].evidence}
+    weights = {item.id: item.weight for item in first.evidence if item.id in counted and item.weight}
+    assert weights and all(
+        (weight == pytest.approx(counted[name], abs=1e-3)) is not learnt for name, weight in weights.items()
+    )
 
 
 def test_rules_of_ones_own_weigh_as_they_say(tmp_path: Path) -> None:
@@ -70,5 +76,6 @@ def test_rules_of_ones_own_weigh_as_they_say(tmp_path: Path) -> None:
     (tmp_path / "kv-cache" / "kv-demand-exceeds-pool.toml").write_text(text, "utf-8")
     with diagnose.analyze(DEMO, diagnose.Options(rules=tmp_path)) as analysis:
         found = {item.cause: item for item in analysis.report.diagnoses}
-    assert found["kv-demand-exceeds-pool"].prior == RULES["kv-demand-exceeds-pool"].prior
-    assert found["healthy"].prior == round(1 / (1 + math.exp(-shipped().starts["healthy"])), 4)
+    counted = {item.id: weight_of(item, True) for item in RULES["kv-demand-exceeds-pool"].evidence}
+    own = [item for item in found["kv-demand-exceeds-pool"].evidence if item.id in counted and item.weight]
+    assert own and all(item.weight == pytest.approx(counted[item.id], abs=1e-3) for item in own)

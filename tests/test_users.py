@@ -21,7 +21,7 @@ def first(tmp_path: Path) -> Verdict:
         for name, text in files.items():
             stem, _, ending = name.rpartition("_")
             (tmp_path / f"{stem}.{ending}").write_text(text)
-        with diagnose.analyze(str(tmp_path)) as analysis:
+        with diagnose.analyze(str(tmp_path), diagnose.Options(wording=False)) as analysis:
             report = analysis.report
             return "" if report.verdict == "undecided" else report.diagnoses[0].cause
 

@@ -214,8 +214,10 @@ def test_a_tie_stands_on_the_first_screen_of_every_form() -> None:
     report = report_of("edge-097-chat-server")
     assert tie(report) is None
     first, rival, *others = report.diagnoses
-    rival = dataclasses.replace(rival, probability=first.probability)
-    report = dataclasses.replace(report, diagnoses=(first, rival, *others))
+    first, rival = (dataclasses.replace(each, probability=0.45, actions=first.actions) for each in (first, rival))
+    assert report.story
+    told = dataclasses.replace(report.story, keeps=(rival.cause,))
+    report = dataclasses.replace(report, diagnoses=(first, rival, *others), story=told)
     said = tie(report)
     assert said and rival.title in said and rival.cause in said and said.endswith("the same change helps both")
     for form in ("terminal", "markdown", "html"):

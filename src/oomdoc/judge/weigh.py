@@ -153,8 +153,8 @@ class Finding:
     answers: Mapping[str, Answer]
     weights: Mapping[str, float]
     wording: Wording | None = None
-    start: float | None = None
-    """The log-odds with which a cause starts whose weights are fitted; None where the counted ones stand."""
+    fitted: bool = False
+    """Whether the weights were fitted all at once; else the counted ones stand."""
 
 
 def weigh(rule: Rule, ask: Ask, wording: Wording | None = None, fitted: Fitted | None = None) -> Finding:
@@ -177,22 +177,20 @@ def tally(
     for item in rule.evidence:
         if item.group is not None and strongest[item.group] != item.id:
             weights[item.id] = 0.0
-    start = fitted.starts.get(rule.id) if fitted else None
-    if fitted and start is not None:
+    if fitted:
         weights = {
             name: fitted.weight(rule.id, name, bool(answers[name].holds), weight) if weight else 0.0
             for name, weight in weights.items()
         }
-    odds = log_odds(rule.prior) if start is None else start
-    odds += sum(weights.values()) + (wording.weight if wording else 0.0)
-    return Finding(rule, odds, answers, weights, wording, start)
+    odds = log_odds(rule.prior) + sum(weights.values()) + (wording.weight if wording else 0.0)
+    return Finding(rule, odds, answers, weights, wording, fitted is not None)
 
 
 def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
     """Findings of all causes as a ranked diagnosis, most probable first, then by odds; ties by id so that the same bundle gives
     the same bytes."""
     found = tuple(findings)
-    together = any(finding.start is not None for finding in found)
+    together = any(finding.fitted for finding in found)
     odds, unseen = [finding.odds for finding in found], [finding.rule.unseen for finding in found]
     among = shares(odds, unseen, FITTED_SHARPNESS) if together else shares(odds, unseen)
     told = [(diagnose(finding, ask, share), finding.odds) for finding, share in zip(found, among, strict=True)]
@@ -219,7 +217,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
     if finding.wording is not None and finding.wording.words:
         (support if finding.wording.weight > 0 else against).append(_heard(finding.wording))
     own = probability(finding.odds)
-    p = stated(finding.odds, share) if finding.start is None else min(CEILING, share)
+    p = min(CEILING, share) if finding.fitted else stated(finding.odds, share)
     reason = None
     actions: list[Action] = []
     if p >= ACTION_FROM:
@@ -231,7 +229,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
     support.sort(key=lambda piece: (-piece.weight, piece.id))
     against.sort(key=lambda piece: (piece.weight, piece.id))
     return Diagnosis(
-        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior if finding.start is None else round(probability(finding.start), 4), title=rule.title, summary=rule.summary,
+        rank=0, cause=rule.id, category=rule.category, reason=reason, probability=round(p, 4), own_probability=round(own, 4), prior=rule.prior, title=rule.title, summary=rule.summary,
         evidence=tuple(support), against=tuple(against), unknown=tuple(unknown), actions=tuple(actions), references=rule.references,
     )  # fmt: skip
 

@@ -75,8 +75,8 @@ class Unanswered:
 class Diagnosis:
     """One cause with its probability and what made it so.
 
-    `prior` is where the arithmetic starts; `own_probability` is what it and the weights give by themselves; `probability` is the share
-    among the rivals or, where no weights were fitted, the larger of the two (docs/method.md).
+    `own_probability` is what prior and weights give by themselves; `probability` is the share among the rivals or, where no weights
+    were fitted, the larger of the two (docs/method.md).
     """
 
     rank: int

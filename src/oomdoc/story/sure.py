@@ -21,7 +21,7 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     if first is None:
         return ()
     odds = _odds(first.prior)
-    made = [Step("where this cause starts, before any sign", odds, first.prior)]
+    made = [Step("how common this cause is among incidents", odds, first.prior)]
     for item in (*first.evidence, *first.against):
         if item.weight:
             odds *= math.exp(item.weight)
