@@ -212,6 +212,12 @@ def phrases(text: str) -> tuple[str, ...]:
     return tuple(text.split("|"))
 
 
+def proved(common: Mapping[str, Any], samples: Iterable[Sample | str]) -> tuple[Sample, ...]:
+    """Samples of rows that have some columns in common, which a sample without columns of its own shows all the same."""
+    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
+    return tuple((text, {**common, **columns}) for text, columns in shown)
+
+
 def pattern(
     name: str,
     dialect: str,
@@ -227,11 +233,10 @@ def pattern(
     A sample without columns shows what all rows of its kind have (`Finish.proof`).
     """
     finish = finish if isinstance(finish, Finish) else Finish(table, {}, finish)
-    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
-    proofs = tuple((text, {**finish.proof, **columns}) for text, columns in shown)
     return Pattern(
-        name, dialect, anchors, regex("|".join(shapes)), finish.table, proofs, convert=finish.convert, versions=versions
-    )
+        name, dialect, anchors, regex("|".join(shapes)), finish.table, proved(finish.proof, samples),
+        convert=finish.convert, versions=versions,
+    )  # fmt: skip
 
 
 def _column_type(table: str, name: str) -> str:
