@@ -112,18 +112,16 @@ class Reader:
             return
         if "\x1b" in text or _ENVELOPE.match(text):
             text, t, _ = peel(text)
-            self._found.t = t if t is not None else self._found.t
+            self._found.dated(t)
         first = text[:1]
         if first == "|":
             self._boxes.add(line, text[:_WIDE])
-        elif first == "+":
-            pass
         elif first == "=" and ("NVSMI LOG" in text or _BLOCK.match(text)):
             self._begin(text)
         elif first == "#":
             self._monitor.header(text)
             self._dated(text)
-        elif first == "<" and text[:2] in ("<?", "<!"):
+        elif first == "+" or text[:2] in ("<?", "<!"):
             pass
         elif first == "<" or (self._query.open and first in " \t" and text.lstrip()[:1] == "<"):
             self._query.xml(line, text)
@@ -139,14 +137,13 @@ class Reader:
             self._monitor.add(line, text)
         elif "," in text:
             if self._csv.add(line, text):
-                self._query.end()
+                self._query.open = None
         else:
             self._dated(text)
 
     def _dated(self, text: str) -> None:
         """A line that says when: what follows is of that moment, also where a person wrote it above a pasted listing."""
-        t = reads.date(text) if len(text) < 200 else None
-        self._found.t = t if t is not None else self._found.t
+        self._found.dated(reads.date(text) if len(text) < 200 else None)
 
     def _begin(self, text: str) -> None:
         """A block header: the time of what follows, or a `-q` listing."""
@@ -154,9 +151,7 @@ class Reader:
         match = _BLOCK.match(text)
         if match:
             self._found.t = stamp(match[1])
-            self._query.end()
-        else:
-            self._query.begin()
+        self._query.open = None if match else Open()
 
 
 KEPT = (Reader, Findings, CsvRows, Boxes, Listing, Monitor, Query, Open, sheets.Sheet)
