@@ -246,23 +246,20 @@ def _column_type(table: str, name: str) -> str:
     return "VARCHAR"  # a helper group for `convert`, which removes it
 
 
-def _whole(text: str) -> int | None:
-    try:
-        return int(text.replace(",", ""))
-    except ValueError:
-        return None
+def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return kind(text.replace(",", ""))
+        except ValueError:
+            return None
+
+    return read
 
 
-def _real(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None
-
-
+_whole = _number(int)
 _TYPED: Mapping[str, Callable[[str], Any]] = {
     "VARCHAR": lambda text: text,
-    "DOUBLE": _real,
+    "DOUBLE": _number(float),
     "BIGINT": _whole,
     "INTEGER": _whole,
     "UINTEGER": _whole,

@@ -13,7 +13,6 @@ Sample of the three record layouts:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from oomdoc.ingest.base import Convert, Pattern, Sample, interval, proved
@@ -23,15 +22,12 @@ from oomdoc.units import GIB
 _NUM = r"-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})"  # bounded and in one way only: a run of digits costs no time
 
 
-def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None]:
+def _figure(name: str, factor: float = 1.0) -> Convert:
     """A converter for `engine_figure`: group `value` times `factor`, with the interval that its decimals allow."""
 
-    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
+    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
         printed = match["value"].replace(",", "")
-        try:
-            value = float(printed)
-        except ValueError:
-            return None
+        value = float(printed)
         low, high = interval(value, printed, factor) if "." in printed else (None, None)
         return {"name": name, "value": value * factor, "low": low, "high": high}
 
@@ -126,16 +122,15 @@ _STAT_KEYS = regex(
 )
 
 
+_STAT_COUNTS = {"Waiting": "waiting", "Pending": "waiting", "Swapped": "swapped", "Preemptions": "preemptions"}
+
+
 def _stat(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
     """Finish a statistics row: the optional parts by key, never by position."""
     for part in _STAT_KEYS.finditer(match["rest"]):
         key, value = part["key"], float(part["value"])
-        if key in ("Waiting", "Pending"):
-            row["waiting"] = int(value)
-        elif key == "Swapped":
-            row["swapped"] = int(value)
-        elif key == "Preemptions":
-            row["preemptions"] = int(value)
+        if key in _STAT_COUNTS:
+            row[_STAT_COUNTS[key]] = int(value)
         elif key.endswith("KV cache usage"):
             row.setdefault("kv_used", value / 100)  # the first: what is swapped out stands behind it
         elif key == "Prefix cache hit rate":
