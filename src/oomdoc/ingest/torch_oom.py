@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from oomdoc.ingest.base import phrases
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -130,12 +131,8 @@ _COMPLETE = regex(
 )
 _UNIT_BEFORE = regex(r" \(([KMGT]i?B)\): ?(\d[\d.,]{0,24})")
 """`Total GPU memory (GiB): 79.1`: the unit with the name, as in the header of a table."""
-_GOES_ON = (
-    "ried to allocate",
-    "OOM on device",
-    "would exceed allowed memory",
-    "due to insufficient",
-    "That was not possible",
+_GOES_ON = phrases(
+    "ried to allocate|OOM on device|would exceed allowed memory|due to insufficient|That was not possible"
 )
 
 

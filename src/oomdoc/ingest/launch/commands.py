@@ -33,6 +33,7 @@ from oomdoc.ingest.launch.shell import (
     shell_words,
     with_values,
 )
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 
@@ -63,20 +64,20 @@ _ATTACHED = regex(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
 _SETTERS = frozenset(("export", "env", "set", "ENV", "declare", "local", "readonly"))
 _SUBCOMMANDS = frozenset(("serve", "chat", "complete", "run-batch", "launch", "bench", "omni"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker.exe", "finch"))
-_CONTAINER_VALUES = frozenset(
+_CONTAINER_VALUES = word_set(
     """
     -v --volume -p --publish -e --env --name --gpus --shm-size --memory -m --memory-swap --network --net --ipc --runtime
     --restart --ulimit --device --entrypoint --env-file --cpus --hostname -h --user -u -w --workdir --label -l --mount
     --cap-add --security-opt --pull --platform --cpuset-cpus --cpuset-mems --add-host --group-add --log-opt --log-driver
     --tmpfs --pid --health-cmd
-    """.split()  # noqa: SIM905
+    """
 )
-COMMAND_WORDS = frozenset(
+COMMAND_WORDS = word_set(
     """
     vllm python python3 docker podman nerdctl uv uvx ray torchrun accelerate sh bash zsh env exec sudo nohup srun sbatch
     numactl taskset time timeout unshare systemd-run cmd entrypoint run command args lmdeploy trl prlimit nice kubectl
     mpirun pytest apptainer singularity helm conda poetry screen tmux setsid start_server
-    """.split()  # noqa: SIM905
+    """
 ) | {start.partition(" ")[0] for start in STARTS}
 
 
@@ -215,18 +216,8 @@ def _engine_at(words: Sequence[Word]) -> int | None:
 
 
 _LETTER = regex(r"-[A-Za-z]")
-_MODEL_OPTIONS = frozenset(
-    [
-        "--model",
-        "--model-tag",
-        "--model-path",
-        "--model_path",
-        "--model-id",
-        "--model_id",
-        "--model_dir",
-        "--checkpoint_dir",
-        "-m",
-    ]
+_MODEL_OPTIONS = word_set(
+    "--model --model-tag --model-path --model_path --model-id --model_id --model_dir --checkpoint_dir -m"
 )
 
 
