@@ -112,6 +112,16 @@ def read_by(reading: Reading, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     yield from reading.close()
 
 
+def beginning(chunks: Iterable[Chunk], cap: int) -> bytes:
+    """The first chunks of a source, up to the one that reaches a size; all of them are drawn, since others may listen."""
+    parts, held = [], 0
+    for chunk in chunks:
+        if held < cap:
+            parts.append(chunk.data)
+            held += len(chunk.data)
+    return b"".join(parts)
+
+
 class Ingestor(Protocol):
     """The shape of an ingestor module."""
 

@@ -285,10 +285,10 @@ def _row(nth: int, run: _Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(lines: Sequence[str]) -> Iterator[Batch]:
+def read(data: bytes) -> Iterator[Batch]:
     """The runs in a short text whose first line has number 1."""
     rows = Rows()
-    for row in runs(lines):
+    for row in runs(data.decode("utf-8", "replace").split("\n")):
         rows.add("load_run", **row)
     yield from rows.take()
 
@@ -297,9 +297,9 @@ SAID = regex(rb"(?i)\d[\d,.]{0,9}\s?k?[ -]tokens?\b")
 """Whether a text may count what comes back: one search for each short text."""
 
 
-def said(text: str) -> Iterator[Batch]:
+def said(data: bytes) -> Iterator[Batch]:
     """The sets that the sentences of a short text count."""
     rows = Rows()
-    for nth, row in enumerate(said_sets(text), _MOST):
+    for nth, row in enumerate(said_sets(data.decode("utf-8", "replace")), _MOST):
         rows.add("load_run", run=nth, **row)
     yield from rows.take()
