@@ -66,7 +66,6 @@ _SHAPES = (
 _ACTIONS = 24
 _ID = regex(r"[0-9a-f]{12,64}")
 _PATH = regex(r"(?:\.[A-Za-z_][\w-]*|\[\d{1,4}\])+")
-_NODE = frozenset(("node", "nodes", "no"))
 _MEMORY = regex(r"\s*memory:?\s+(?P<size>\d{1,15}(?:\.\d{1,3})?(?:[KMGT]i?)?)\s*$")
 _SUM = regex(r"\s*(?P<size>\d{1,9}(?:\.\d{1,3})? ?[KMGT](?:i?B)?)(?:\s+(?:total|\S*/\S*))?\s*$")
 _WEIGHTS = regex(r"(?i)/.*(?:models?|weights|checkpoints?|gguf|safetensors|snapshots|hub)\b|\.(?:gguf|safetensors)\b")
@@ -133,7 +132,7 @@ class Answers:
         if not words:
             return
         program = words[0].rpartition("/")[2]
-        if program in ("kubectl", "oc", "k") and "describe" in words[:4] and _NODE & {*words}:
+        if program in ("kubectl", "oc", "k") and "describe" in words[:4] and "Node" in map(_KINDS.get, words):
             self._node(output)
         elif program in ("du", "ls", "stat", "find"):
             self._files_sum(words, output)

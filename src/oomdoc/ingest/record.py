@@ -112,7 +112,6 @@ class Clock:
         self._outer_year: int | None = None
         self._month = 0
         self._step = 0
-        self._key = ""
 
     def outer(self, t: float | None) -> float | None:
         """Learn the year from an envelope's stamp."""

@@ -567,7 +567,7 @@ def topics_of(text: str, begun: str = "") -> Iterator[tuple[str, float | None]]:
 
 def _number(topic: str, match: re.Match[str]) -> float | None:
     """The number that a topic's shape caught."""
-    caught = next((text for name, text in match.groupdict().items() if text), None)
+    caught = next(filter(None, match.groupdict().values()), None)
     if caught is None and topic == "grows":
         step = _STEP.search(match.string, match.start())
         caught = step[1] if step else None
