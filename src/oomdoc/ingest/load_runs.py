@@ -135,9 +135,7 @@ def _printed(run: _Run, found: re.Match[str]) -> bool:
     if plain in run.seen:
         return False
     quantity, unit = grammar.service(name)
-    seconds = (
-        None if value == "inf" else grammar.seconds_of(f"{value} {found['unit']}" if found["unit"] else value, unit)
-    )
+    seconds = grammar.seconds_of(f"{value} {found['unit'] or ''}", unit)
     if quantity and seconds is not None and seconds > 0 and not among & {"std", "stddev", "min", "p", "percentile"}:
         # of a mean and a median the first that is printed: both tell what a request usually takes
         run.got.setdefault(quantity, seconds)

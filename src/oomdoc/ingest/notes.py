@@ -19,7 +19,7 @@ from oomdoc.ingest import launch
 from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
 from oomdoc.ingest.engine_facts import facts
 from oomdoc.ingest.hardware import HOST_RAM, MIG, Devices, occupied
-from oomdoc.ingest.memory_series import MEASURED, point, points
+from oomdoc.ingest.memory_series import MEASURED, point, points, whose
 from oomdoc.ingest.process_list import Listing, resident
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import LINE_CAP, plain
@@ -148,8 +148,8 @@ class _Reader:
         for one in several:
             self.rows.add("process_memory", number, **one)
         subject = MEASURED.search(text)
-        if subject and len(text) < 120 and (subject["gpu"] or subject["host"]):
-            self.subject = "gpu" if subject["gpu"] else "host"
+        if subject and len(text) < 120:
+            self.subject = whose(subject) or self.subject
         ram = HOST_RAM.search(text)
         if ram:
             self._note(number, "host-size", parse_size(ram["size"] or ram["beside"], binary=True), text)

@@ -175,13 +175,9 @@ def fate(name: str) -> str:
         told = len(words) == 1 or among & _OF_STATUS  # `ctx_512` counts something else
         bad = (told and any(code in _REFUSALS for code in codes)) or "5" in classes
         good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)
-        return (
-            "failed"
-            if bad
-            else "answered"
-            if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED}
-            else ""
-        )
+        if bad:
+            return "failed"
+        return "answered" if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED} else ""
     if among & _FAILED:
         return "failed" if among <= _FAILED | _COUNTED | {"http", "client", "gateway"} else ""
     if among & _ANSWERED:
@@ -303,14 +299,8 @@ def _memory(words: list[str], unit: str) -> Column:
         )
         others = [word for word in rest[:begin] + rest[end:] if word not in _FILL]
         if others:
-            return Column(
-                MEMORY,
-                resource,
-                unit,
-                gpu=gpu,
-                state=_plainly(rest[begin:end]),
-                variant=" ".join(others).replace("_", "."),
-            )
+            compared = " ".join(others).replace("_", ".")
+            return Column(MEMORY, resource, unit, gpu=gpu, state=_plainly(rest[begin:end]), variant=compared)
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):

@@ -171,7 +171,8 @@ def reading(path: str) -> Reader:
 # ---- recognising
 
 _BOX_LINE = regex(r"[|+]")
-_BANNER = regex(r"\| NVIDIA-SMI \d")
+_OWN_LINES = (regex(r"\| NVIDIA-SMI \d"), LISTED, BOX_DEVICE, BOX_SHORT, BOX_PROCESS, BOX_MIG)
+"""Lines that no other tool prints."""
 _WORDS = (
     b"nvidia-smi", b"nvsmi", b"nvidia_smi", b"nvml", b"device handle", b"no devices were", b"(uuid", b"mib", b"# gpu", b"#date",
     b"mib |", b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
@@ -200,14 +201,7 @@ def matches(head: Head) -> bool:
     monitor = 0
     for line in lines:
         cells = line.count(",") + 1
-        if (
-            _BANNER.match(line)
-            or LISTED.match(line)
-            or BOX_DEVICE.match(line)
-            or BOX_SHORT.match(line)
-            or BOX_PROCESS.match(line)
-            or BOX_MIG.match(line)
-        ):
+        if any(shape.match(line) for shape in _OWN_LINES):
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:
             return False  # a table of somebody's own: `forms` knows its names

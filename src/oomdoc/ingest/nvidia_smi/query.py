@@ -92,19 +92,15 @@ class Query:
             self._found.dated(reads.date(value))
             return
         section = query.sections[-1][1] if query.sections else ""
-        path = {entry for _, entry in query.sections}
+        sliced = any(entry == "mig device" for _, entry in query.sections)
         try:
             if section == "fb memory usage" and name in ("total", "used"):
-                target = query.slice if "mig device" in path else query.device
+                target = query.slice if sliced else query.device
                 target[name], target["line"] = reads.memory(value), line
-            elif (
-                section == "utilization"
-                and name in ("gpu", "gpu util", "memory", "memory util")
-                and "mig device" not in path
-            ):
+            elif section == "utilization" and name in ("gpu", "gpu util", "memory", "memory util") and not sliced:
                 query.device["memory_util" if name.startswith("memory") else "gpu_util"] = reads.share(value)
                 query.device.setdefault("line", line)
-            elif name in ("gpu instance id", "compute instance id") and "mig device" in path and not query.process:
+            elif name in ("gpu instance id", "compute instance id") and sliced and not query.process:
                 query.slice["key"], query.slice["line"] = f"{query.slice.get('key', '')}/{value[:20]}", line
             elif name == "product name":
                 query.name = None if reads.null(value) else value
