@@ -309,13 +309,8 @@ def _by_template(template: str) -> _Template | None:
         if kind is None:  # any text, up to what the template prints behind it
             if following and not behind:
                 return None
-            kind = (
-                r"[\s\S]*"
-                if len(actions) == 1
-                else r"[^\n]*"
-                if not following and not behind
-                else rf"[^\s{re.escape(behind[:1])}]*"
-            )
+            ends = rf"[^\s{re.escape(behind[:1])}]*" if following or behind else r"[^\n]*"
+            kind = r"[\s\S]*" if len(actions) == 1 else ends
         shape += rf"{_literally(template[at : action.start()])}({kind}|<no value>|<nil>)"
         at = action.end()
     paths = tuple((action["path"], number) for number, action in enumerate(actions, 1))

@@ -100,11 +100,8 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
     if name and name.endswith("Warning"):
         return None
     kind = error_kind(str(exception) if exception else None, text)
-    if kind == "other" and KERNEL_LINE.match(match.string):
-        return (
-            None  # drivers and file systems of the kernel print such a word before their messages: no program raised it
-        )
-    return {**row, "text": text, "kind": kind}
+    # drivers and file systems of the kernel print such a word before their messages: no program raised it
+    return None if kind == "other" and KERNEL_LINE.match(match.string) else {**row, "text": text, "kind": kind}
 
 
 _MARK = r"(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-])|[\w.]{1,60}[ \t]+-)[ \t]+"

@@ -174,9 +174,8 @@ def has_engine_records(head: Head) -> bool:
 def kind_of(head: Head) -> str:
     """`vllm-log`, `kernel-log` or `text-log`, no difference in reading. The product's name alone makes no log: a line that has words
     of the engine must be a record, a part of a traceback, or a message that a pattern knows."""
-    if sum(1 for line in head.lines if openings.KERNEL_LINE.match(line)) * 2 > len(
-        [line for line in head.lines if line.strip()]
-    ):
+    of_kernel = sum(bool(openings.KERNEL_LINE.match(line)) for line in head.lines)
+    if 2 * of_kernel > sum(bool(line.strip()) for line in head.lines):
         return "kernel-log"
     if has_engine_records(head) or any(_VLLM_WORDS.search(line) and _is_message(line) for line in head.told):
         return "vllm-log"

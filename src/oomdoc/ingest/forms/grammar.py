@@ -233,7 +233,7 @@ def column_of(name: str) -> Column:
         or (among <= _IN_USE | _DEVICE | _HOST | _GROUP | _LEFT and among & (_IN_USE | {"vram"}))
     ):
         return _memory(words, unit)
-    return _other(words, among, name)
+    return _other(words, among)
 
 
 def _share_of(words: tuple[str, ...]) -> Column | None:
@@ -416,7 +416,7 @@ def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
     return None, words
 
 
-def _other(words: list[str], among: set[str], name: str) -> Column:
+def _other(words: list[str], among: set[str]) -> Column:
     timed = next((word for word in reversed(words) if word in _TIME_UNITS), None)
     if timed is not None and "epoch" in among and among <= _MOMENT | {"epoch", "unix", timed}:
         return Column(TIME)  # `epoch_s`; `epoch` alone may count passes over a data set
