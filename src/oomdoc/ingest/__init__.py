@@ -223,24 +223,21 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     batches = list(read_by(Texts(), held) if strange else _read(ingestor, path, held))
     yield from batches
     if len(held) == 1 and held[0].first_line == 1:
-        if moments.TELLING.search(held[0].data):
-            yield from moments.read(held[0].data)
-        if step_lines.TELLING.search(held[0].data):
-            yield from step_lines.read(held[0].data)
-        if unit_status.TELLING.search(held[0].data):
-            yield from unit_status.read(held[0].data)
-        if not strange and service_figures.TELLING.search(held[0].data):
-            yield from service_figures.read(held[0].data.decode("utf-8", "replace").split("\n"))
-        if not strange and load_runs.TELLING.search(held[0].data):
-            yield from load_runs.read(held[0].data.decode("utf-8", "replace").split("\n"))
-        if not strange and load_runs.SAID.search(held[0].data):
-            yield from load_runs.said(held[0].data.decode("utf-8", "replace"))
+        data = held[0].data
+        for telling, tell in (*_TELLING, *(() if strange else _TELLING_OF_SERVICE)):
+            if telling.search(data):
+                yield from tell(data)
         known = passages.lines_of(batches)
-        if known or (not among_many and (held[0].data.count(b"\n") < _TEXT_LINES or _of_the_field(held[0].data))):
+        if known or (not among_many and (data.count(b"\n") < _TEXT_LINES or _of_the_field(data))):
             by_line = ingestor.KIND in (text_log.KIND, notes.KIND)
-            yield from passages.read(path, held[0].data, known, by_line, _piece)
+            yield from passages.read(path, data, known, by_line, _piece)
 
 
+_TELLING = tuple((module.TELLING, module.read) for module in (moments, step_lines, unit_status))
+_TELLING_OF_SERVICE = (
+    (service_figures.TELLING, service_figures.read), (load_runs.TELLING, load_runs.read), (load_runs.SAID, load_runs.said),
+)  # fmt: skip
+"""What else a short text may tell: one search each says whether it does."""
 _TEXT_LINES = 60
 """A longer text of which nothing was understood, without a word of the field, is of something else."""
 
@@ -263,36 +260,34 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
     if ingestor in _QUOTING:
         yield from ingestor.read(path, chunks)
         return
-    tries = Tries() if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND) else None
-    lifted = Lifted() if ingestor.KIND in (text_log.KIND, notes.KIND) else None
-    if lifted is not None:
+    beside: list[Lifted | Tries] = []  # what listens besides
+    if ingestor.KIND in (text_log.KIND, notes.KIND):
+        beside.append(lifted := Lifted())
         chunks = lifted.chunks(chunks)
-    if tries is not None:
+    if ingestor.KIND in (text_log.KIND, notes.KIND, launch.KIND):
+        beside.append(tries := Tries())
         chunks = _heard(tries, chunks)  # without the tables, which are read as such
     if ingestor.KIND == text_log.KIND:
         yield from read_by(Texts(), chunks)
-        yield from lifted.take() if lifted is not None else ()
-        yield from tries.take() if tries is not None else ()
+        for one in beside:
+            yield from one.take()
         return
     pieces = iter(chunks)
-    first = next(pieces, None)
+    first = next(pieces, Chunk(b"", 1, True))
+    launched, head = ingestor.KIND == launch.KIND, make_head(path, first.data)
     # a program that makes an engine: its settings are evidence, the messages in its statements are not
-    code = (
-        ingestor.KIND == launch.KIND
-        and first is not None
-        and text_form.form_of(make_head(path, first.data)) == text_form.SOURCE_CODE
-    )
-    if code and first is not None:
+    code = launched and text_form.form_of(head) == text_form.SOURCE_CODE
+    if code:
         first = first._replace(data=program_text.bare(first.data))  # what was tried with it may stand in a comment
     texts = Quotations(pasted=False) if code else Texts()
     prose = notes.Prose() if ingestor.KIND in (launch.KIND, forms.KIND) and not code else None
     # a document of settings may list what was tried with each of them
-    tried = forms.Reading() if ingestor.KIND == launch.KIND and not code and first is not None and forms.matches(make_head(path, first.data)) else None  # fmt: skip
+    tried = forms.Reading() if launched and not code and forms.matches(head) else None
 
     listed: list[Batch] = []
 
     def overheard() -> Iterator[Chunk]:
-        for chunk in itertools.chain([] if first is None else [first], pieces):
+        for chunk in itertools.chain([first], pieces):
             texts.hear(chunk)
             if prose is not None:
                 prose.chunk(chunk)
@@ -311,10 +306,8 @@ def _read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk]) -> Iterator[Ba
         yield from (batch for batch in (*listed, *tried.close()) if batch.table in ("trial", "trial_figure"))
     if prose is not None:
         yield from prose.take()
-    if lifted is not None:
-        yield from lifted.take()
-    if tries is not None:
-        yield from tries.take()
+    for one in beside:
+        yield from one.take()
 
 
 def _heard(tries: Tries, chunks: Iterable[Chunk]) -> Iterator[Chunk]:

@@ -18,7 +18,7 @@ from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest.base import Pattern, Rows
 from oomdoc.ingest.record import Clock, Record
 from oomdoc.intake.cells import Field, Memo
-from oomdoc.intake.columns import Cut, Template
+from oomdoc.intake.columns import Template
 from oomdoc.intake.scan import Chunk, Hit
 from oomdoc.regexes import regex
 
@@ -82,7 +82,8 @@ class Alike:
         if self._template is None:
             return hits
         if self._clock.year != self._year_clock.year:
-            self._forget()
+            self.flush()
+            self._template, self._tries = None, 0
             return hits
         left: list[Hit] = []
         size = 0
@@ -113,7 +114,8 @@ class Alike:
             return
         self._lines, self._texts = [], []
         self._many = self._many or len(texts) >= _WORTHWHILE
-        cut = self._cut(b"\n".join(texts))
+        assert self._template is not None  # lines wait for a shape that is known
+        cut = (self._template.read if self._many else self._template.read_plain)(b"\n".join(texts), 0.5)
         if cut is not None and self._emit([lines[row] for row in _listed(cut.lines)], cut.columns):
             odd: Iterable[int] = _listed(cut.odd[0])
         else:
@@ -121,11 +123,6 @@ class Alike:
             self._template = None  # perhaps the next line teaches a better one
         for row in odd:
             self._plain(Chunk(texts[row], lines[row], True), self._year_clock)
-
-    def _cut(self, data: bytes) -> Cut | None:
-        if self._template is None:
-            return None
-        return (self._template.read if self._many else self._template.read_plain)(data, 0.5)
 
     def time_before(self, line: int) -> tuple[int, float] | None:
         """Line and time of the last such line before a line; None where there is none."""
@@ -171,10 +168,6 @@ class Alike:
     def _time(self, text: bytes) -> float | None:
         match = _STAMP.match(text.decode("latin-1") + " ")
         return self._year_clock.at(*map(int, match.groups())) if match and text.startswith(self._month) else None
-
-    def _forget(self) -> None:
-        self.flush()
-        self._template, self._tries = None, 0
 
     # ---- learning
 

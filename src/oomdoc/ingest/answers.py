@@ -66,7 +66,6 @@ _SHAPES = (
 _ACTIONS = 24
 _ID = regex(r"[0-9a-f]{12,64}")
 _PATH = regex(r"(?:\.[A-Za-z_][\w-]*|\[\d{1,4}\])+")
-_NODE = frozenset(("node", "nodes", "no"))
 _MEMORY = regex(r"\s*memory:?\s+(?P<size>\d{1,15}(?:\.\d{1,3})?(?:[KMGT]i?)?)\s*$")
 _SUM = regex(r"\s*(?P<size>\d{1,9}(?:\.\d{1,3})? ?[KMGT](?:i?B)?)(?:\s+(?:total|\S*/\S*))?\s*$")
 _WEIGHTS = regex(r"(?i)/.*(?:models?|weights|checkpoints?|gguf|safetensors|snapshots|hub)\b|\.(?:gguf|safetensors)\b")
@@ -133,7 +132,7 @@ class Answers:
         if not words:
             return
         program = words[0].rpartition("/")[2]
-        if program in ("kubectl", "oc", "k") and "describe" in words[:4] and _NODE & {*words}:
+        if program in ("kubectl", "oc", "k") and "describe" in words[:4] and "Node" in map(_KINDS.get, words):
             self._node(output)
         elif program in ("du", "ls", "stat", "find"):
             self._files_sum(words, output)
@@ -310,13 +309,8 @@ def _by_template(template: str) -> _Template | None:
         if kind is None:  # any text, up to what the template prints behind it
             if following and not behind:
                 return None
-            kind = (
-                r"[\s\S]*"
-                if len(actions) == 1
-                else r"[^\n]*"
-                if not following and not behind
-                else rf"[^\s{re.escape(behind[:1])}]*"
-            )
+            ends = rf"[^\s{re.escape(behind[:1])}]*" if following or behind else r"[^\n]*"
+            kind = r"[\s\S]*" if len(actions) == 1 else ends
         shape += rf"{_literally(template[at : action.start()])}({kind}|<no value>|<nil>)"
         at = action.end()
     paths = tuple((action["path"], number) for number, action in enumerate(actions, 1))

@@ -112,6 +112,16 @@ def read_by(reading: Reading, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     yield from reading.close()
 
 
+def beginning(chunks: Iterable[Chunk], cap: int) -> bytes:
+    """The first chunks of a source, up to the one that reaches a size; all of them are drawn, since others may listen."""
+    parts, held = [], 0
+    for chunk in chunks:
+        if held < cap:
+            parts.append(chunk.data)
+            held += len(chunk.data)
+    return b"".join(parts)
+
+
 class Ingestor(Protocol):
     """The shape of an ingestor module."""
 
@@ -212,6 +222,12 @@ def phrases(text: str) -> tuple[str, ...]:
     return tuple(text.split("|"))
 
 
+def proved(common: Mapping[str, Any], samples: Iterable[Sample | str]) -> tuple[Sample, ...]:
+    """Samples of rows that have some columns in common, which a sample without columns of its own shows all the same."""
+    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
+    return tuple((text, {**common, **columns}) for text, columns in shown)
+
+
 def pattern(
     name: str,
     dialect: str,
@@ -227,11 +243,10 @@ def pattern(
     A sample without columns shows what all rows of its kind have (`Finish.proof`).
     """
     finish = finish if isinstance(finish, Finish) else Finish(table, {}, finish)
-    shown = ((sample, {}) if isinstance(sample, str) else sample for sample in samples)
-    proofs = tuple((text, {**finish.proof, **columns}) for text, columns in shown)
     return Pattern(
-        name, dialect, anchors, regex("|".join(shapes)), finish.table, proofs, convert=finish.convert, versions=versions
-    )
+        name, dialect, anchors, regex("|".join(shapes)), finish.table, proved(finish.proof, samples),
+        convert=finish.convert, versions=versions,
+    )  # fmt: skip
 
 
 def _column_type(table: str, name: str) -> str:
@@ -241,23 +256,20 @@ def _column_type(table: str, name: str) -> str:
     return "VARCHAR"  # a helper group for `convert`, which removes it
 
 
-def _whole(text: str) -> int | None:
-    try:
-        return int(text.replace(",", ""))
-    except ValueError:
-        return None
+def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return kind(text.replace(",", ""))
+        except ValueError:
+            return None
+
+    return read
 
 
-def _real(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None
-
-
+_whole = _number(int)
 _TYPED: Mapping[str, Callable[[str], Any]] = {
     "VARCHAR": lambda text: text,
-    "DOUBLE": _real,
+    "DOUBLE": _number(float),
     "BIGINT": _whole,
     "INTEGER": _whole,
     "UINTEGER": _whole,

@@ -126,10 +126,9 @@ class Devices:
         t, gpu, instance, profile = key
         model = self._models.get(gpu)
         get = moment.values.get
-        used, total = get("used"), get("total")
-        parts = [get("free"), get("reserved")]
-        if total is None and used is not None and parts[0] is not None:
-            total = used + parts[0] + (parts[1] or 0.0)
+        used, total, free = get("used"), get("total"), get("free")
+        if total is None and used is not None and free is not None:
+            total = used + free + (get("reserved") or 0.0)
         whole = None if total is None else int(total)
         held = None if used is None else int(used)
         if instance:

@@ -88,7 +88,7 @@ class Devices:
         """Whether the line was a statement about devices."""
         everything = _ALL_CARDS.search(text)
         if everything:
-            self._share(number, parse_size(everything["size"], binary=True))
+            self._share(parse_size(everything["size"], binary=True))
             return True
         one = _ONE_CARD.match(text)
         if one:
@@ -117,7 +117,7 @@ class Devices:
                 break
         return False
 
-    def _share(self, number: int, size: int | None) -> None:
+    def _share(self, size: int | None) -> None:
         count = sum(row["count"] for _, row in self.rows)
         if size and count and all(row.get("total_bytes") is None for _, row in self.rows):
             for _, row in self.rows:

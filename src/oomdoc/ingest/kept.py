@@ -174,9 +174,7 @@ class _Thawer:
             return _MAKES[kind](map(self.value, parts))
         if kind == "dict":
             return {self.value(key): self.value(entry) for key, entry in parts}
-        if kind == "object":
-            return self._object(*parts)
-        return getattr(self, f"_{kind}" if kind in _KINDS else "")(*parts)
+        return _THAWS[kind](self, *parts)
 
     def _object(self, number: int, name: str, attributes: Mapping[str, Any]) -> Any:
         kind = _CLASSES[name]
@@ -185,24 +183,6 @@ class _Thawer:
         for attribute, entry in attributes.items():
             object.__setattr__(made, attribute, self.value(entry))
         return made
-
-    def _same(self, number: int) -> Any:
-        return self._objects[number]
-
-    def _constant(self, name: str) -> Any:
-        return _constants()[name]
-
-    def _bytes(self, text: str) -> bytes:
-        return base64.b64decode(text)
-
-    def _batch(self, table: str, columns: Any, writer: str) -> Batch:
-        return Batch(table, self.value(columns), writer)
-
-    def _method(self, owner: Any, name: str) -> Any:
-        return getattr(self.value(owner), _METHODS[_METHODS.index(name)])
-
-    def _memo(self, decode: Any) -> Memo:
-        return Memo(self.value(decode))
 
     def _masked(self, data: Any, mask: Any) -> Any:
         import numpy as np
@@ -222,7 +202,19 @@ class _Thawer:
         return np.frombuffer(base64.b64decode(text), _TYPES[_TYPES.index(name)]).copy()
 
 
-_KINDS = ("same", "constant", "bytes", "batch", "method", "memo", "masked", "array", "texts")
+_THAWS: Mapping[str, Callable[..., Any]] = {
+    "object": _Thawer._object,
+    "same": lambda thawer, number: thawer._objects[number],
+    "constant": lambda thawer, name: _constants()[name],
+    "bytes": lambda thawer, text: base64.b64decode(text),
+    "batch": lambda thawer, table, columns, writer: Batch(table, thawer.value(columns), writer),
+    "method": lambda thawer, owner, name: getattr(thawer.value(owner), _METHODS[_METHODS.index(name)]),
+    "memo": lambda thawer, decode: Memo(thawer.value(decode)),
+    "masked": _Thawer._masked,
+    "array": _Thawer._array,
+    "texts": _Thawer._texts,
+}
+"""What each kind is made by; an unknown one is a KeyError."""
 
 
 # ---- what was told

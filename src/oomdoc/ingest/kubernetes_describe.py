@@ -127,7 +127,6 @@ class Describe:
         self.containers: list[Container] = []
         self.listed: dict[str, tuple[int, Row]] = {}
         self.node: Row = {}
-        self.node_line = 0
         self.about: Row = {}
 
     def line(self, number: int, text: str) -> None:
@@ -186,7 +185,6 @@ class Describe:
                 self.about |= {"kind": "node", "gpus": self.about.get("gpus", 0)}
             self._close()
             self.section = key
-            self.node_line = self.node_line or number
 
     def _listed(self, number: int, match: re.Match[str]) -> None:
         status = match["status"]
@@ -290,7 +288,7 @@ class Describe:
         number, count = node.get("count") or node.get("gpu.count") or (0, 0)
         if node.get("gpu.count") and node.get("gpu.replicas", (0, "1"))[1] not in ("0", "1"):
             number, count = node["gpu.count"]  # with time slicing the capacity counts each device several times
-        if (number and not node.get("mig")) or (node.get("gpu.product") and not node.get("mig")):
+        if (number or product) and not node.get("mig"):
             size = node.get("gpu.memory", (0, ""))[1]
             number = number or node["gpu.product"][0]
             self.rows.add(

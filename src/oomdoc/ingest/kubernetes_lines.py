@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 
 from oomdoc.ingest import container_events
 from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern, phrases
+from oomdoc.ingest.record import MONTHS, utc
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
 
 _DATE = regex(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _AGE = r"(?:<unknown>|<invalid>|(?:\d+[ydhms])+)"
 EVENT = regex(
     rf"^\s*(?:(?P<ns>(?!{_AGE}\s)[a-z0-9][\w.-]*)\s+)?(?:(?P<age>{_AGE})(?: \(x(?P<times>\d+)(?: over [^)]*)?\))?\s+)?"
@@ -21,13 +21,13 @@ _AFTER_REASON = regex(
     rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+)(?: over [^)]*)?\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
 )
 _WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
-_REASONS = frozenset(
+_REASONS = word_set(
     """
     Unhealthy Killing BackOff OOMKilling OOMKilled SystemOOM Evicted Preempted Preempting FailedScheduling Scheduled
     Pulling Pulled Created Started Failed FailedMount FailedAttachVolume FailedMapVolume InspectFailed NodeNotReady NodeReady Rebooted UnexpectedAdmissionError
     FailedCreatePodSandBox SuccessfulRescale FailedGetResourceMetric FailedGetPodsMetric FailedGetExternalMetric
     FailedComputeMetricsReplicas EvictionThresholdMet NodeHasInsufficientMemory ProbeWarning Unschedulable
-    """.split()  # noqa: SIM905
+    """
 )
 _FIELD = regex(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
 
@@ -39,15 +39,12 @@ def parse_date(text: str) -> float | None:
     (1795060801.0, 1795060801.0)
     """
     match = _DATE.search(text)
-    if not match or match[2] not in _MONTHS:
+    if not match or match[2] not in MONTHS:
         return parse_time(text)
     day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
-    try:
-        moment = dt.datetime(year, _MONTHS.index(match[2]) + 1, day, hour, minute, second, tzinfo=dt.UTC)
-    except ValueError:
-        return None
+    moment = utc(year, MONTHS[match[2]], day, hour, minute, second)
     offset = (int(match[8]) * 3600 + int(match[9]) * 60) * (1 if match[7] == "+" else -1)
-    return moment.timestamp() - offset
+    return None if moment is None else moment - offset
 
 
 def event_row(row: Row, match: re.Match[str]) -> Row | None:

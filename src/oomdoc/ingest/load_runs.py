@@ -96,12 +96,9 @@ def asked(options: Sequence[tuple[str, str]]) -> dict[str, float]:
             found.setdefault("requests", amount)
         elif among & _OUTPUT and among & _LENGTH and not among & _NO_LENGTH:
             found.setdefault("output_tokens", amount)
-        elif among & _OWN and among & _LENGTH:
-            found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
-        elif among & _SHARED and among & _LENGTH and not among & _NO_LENGTH:
-            found["shared_tokens"] = found.get("shared_tokens", 0.0) + amount
-            found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
-        elif among & _PROMPT and among & _LENGTH and not among & _NO_LENGTH:
+        elif among & _LENGTH and (among & _OWN or (among & (_SHARED | _PROMPT) and not among & _NO_LENGTH)):
+            if among & _SHARED and not among & _OWN:
+                found["shared_tokens"] = found.get("shared_tokens", 0.0) + amount
             found["prompt_tokens"] = found.get("prompt_tokens", 0.0) + amount
     if each:
         found.pop("shared_tokens", None)  # of each of those who come back, and not of all
@@ -131,31 +128,28 @@ class _Run:
 
 def _printed(run: _Run, found: re.Match[str]) -> bool:
     """Book a printed figure; False where the run has it already, so that another run's summary begins."""
-    name, value = found["name"].strip(), found["value"]
+    name, value, amount = found["name"].strip(), found["value"], float(found["value"].replace(",", ""))
     words = grammar.pieces(name)
     among = set(words)
     plain = " ".join(words)
     if plain in run.seen:
         return False
     quantity, unit = grammar.service(name)
-    seconds = (
-        None if value == "inf" else grammar.seconds_of(f"{value} {found['unit']}" if found["unit"] else value, unit)
-    )
+    seconds = grammar.seconds_of(f"{value} {found['unit'] or ''}", unit)
     if quantity and seconds is not None and seconds > 0 and not among & {"std", "stddev", "min", "p", "percentile"}:
         # of a mean and a median the first that is printed: both tell what a request usually takes
         run.got.setdefault(quantity, seconds)
     elif value == "inf":
         return True
     elif among & {"concurrency", "parallelism"} and not among & {"peak", "achieved", "actual"}:
-        if run.asked.get("clients", float(value.replace(",", ""))) != float(value.replace(",", "")):
+        if run.asked.setdefault("clients", amount) != amount:
             return False
-        run.asked.setdefault("clients", float(value.replace(",", "")))
     elif among & {"successful", "completed", "succeeded"} and among & {"requests", "request"}:
-        run.got["done"] = float(value.replace(",", ""))
-    elif {"input", "tokens"} <= among and "total" in among:
-        run.got["read_tokens"] = float(value.replace(",", ""))
-    elif {"tokens"} <= among and among & {"generated", "output"} and "total" in among:
-        run.got["written_tokens"] = float(value.replace(",", ""))
+        run.got["done"] = amount
+    elif {"input", "tokens", "total"} <= among:
+        run.got["read_tokens"] = amount
+    elif {"tokens", "total"} <= among and among & {"generated", "output"}:
+        run.got["written_tokens"] = amount
     else:
         return True
     run.seen.add(plain)
@@ -187,39 +181,36 @@ def runs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
     run: _Run | None = None
     base: dict[str, float] = {}
     told: list[_Run] = []
+
+    def begin(number: int, line: str, asked: dict[str, float]) -> _Run:
+        told.append(_Run(number, asked, line.strip()))
+        return told[-1]
+
     for number, line in _joined(lines):
         if len(line) > _LINE or is_log_line(line) or len(told) >= _MOST:
             continue
         options = _commanded(line)
         if options:
-            run, base = _Run(number, options, line.strip()), options
-            told.append(run)
+            run, base = begin(number, line, options), options
             continue
         heading = None if ":" in line and _PRINTED.match(line) else _HEADING.match(line) if len(line) <= 120 else None
         if heading:
-            amount = float(heading["before"] or heading["after"])
-            key = (
-                "users"
-                if (heading["what"] or heading["name"]).lower().rstrip("s") in ("user", "agent", "session")
-                else "clients"
+            returning = (heading["what"] or heading["name"]).lower().rstrip("s") in ("user", "agent", "session")
+            run = begin(
+                number,
+                line,
+                {**base, "users" if returning else "clients": float(heading["before"] or heading["after"])},
             )
-            run = _Run(number, {**base, key: amount}, line.strip())
-            told.append(run)
             continue
         found = _PRINTED.match(line)
         if not found:
             continue
-        if run is None:
-            run = _Run(number, dict(base), line.strip())
-            told.append(run)
+        run = run or begin(number, line, dict(base))
         if not _printed(run, found):
             # the same figure again: the summary of another run, of the same lengths and of another number of callers
-            run = _Run(
-                number,
-                {name: amount for name, amount in base.items() if name not in ("clients", "users")},
-                line.strip(),
+            run = begin(
+                number, line, {name: amount for name, amount in base.items() if name not in ("clients", "users")}
             )
-            told.append(run)
             _printed(run, found)
     for nth, one in enumerate((run for run in told if run.telling), 1):
         yield _row(nth, one)
@@ -292,10 +283,10 @@ def _row(nth: int, run: _Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(lines: Sequence[str]) -> Iterator[Batch]:
+def read(data: bytes) -> Iterator[Batch]:
     """The runs in a short text whose first line has number 1."""
     rows = Rows()
-    for row in runs(lines):
+    for row in runs(data.decode("utf-8", "replace").split("\n")):
         rows.add("load_run", **row)
     yield from rows.take()
 
@@ -304,9 +295,9 @@ SAID = regex(rb"(?i)\d[\d,.]{0,9}\s?k?[ -]tokens?\b")
 """Whether a text may count what comes back: one search for each short text."""
 
 
-def said(text: str) -> Iterator[Batch]:
+def said(data: bytes) -> Iterator[Batch]:
     """The sets that the sentences of a short text count."""
     rows = Rows()
-    for nth, row in enumerate(said_sets(text), _MOST):
+    for nth, row in enumerate(said_sets(data.decode("utf-8", "replace")), _MOST):
         rows.add("load_run", run=nth, **row)
     yield from rows.take()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern
+from oomdoc.ingest.base import Finish, Pattern, Row, Sample, pattern
 from oomdoc.ingest.host_events.shared_memory import NOT_ROOM
 from oomdoc.ingest.openings import KERNEL_LINE
 from oomdoc.regexes import regex
@@ -100,11 +100,8 @@ def _finish(row: dict[str, object], match: re.Match[str]) -> dict[str, object] |
     if name and name.endswith("Warning"):
         return None
     kind = error_kind(str(exception) if exception else None, text)
-    if kind == "other" and KERNEL_LINE.match(match.string):
-        return (
-            None  # drivers and file systems of the kernel print such a word before their messages: no program raised it
-        )
-    return {**row, "text": text, "kind": kind}
+    # drivers and file systems of the kernel print such a word before their messages: no program raised it
+    return None if kind == "other" and KERNEL_LINE.match(match.string) else {**row, "text": text, "kind": kind}
 
 
 _MARK = r"(?:\[[^\]\n]{1,120}\]:?|\S{0,80}[\d|:>/@=]\S{0,80}|(?i:ERROR|CRITICAL|FATAL|WARN(?:ING)?|stderr|stdout|[EWF-])|[\w.]{1,60}[ \t]+-)[ \t]+"
@@ -112,6 +109,19 @@ _HEAD = rf"[ \t]{{0,16}}(?:{_MARK}){{0,8}}(?:(?:ERROR|CRITICAL|FATAL|WARNING):[\
 """What loggers put before a message: stamps, levels, ids, places in brackets, names between dashes. No word of a sentence is among them."""
 _HANDED_ON = rf"[ \t]{{0,16}}(?:{_MARK}){{1,8}}[^\n:'\"]{{1,80}}\b(?:failed|error|exception|cause|reason)(?: \w{{1,12}}){{0,2}}:? ['\"]?"
 """The same, and the words of somebody who hands the message on: what failed, and with which error."""
+
+
+def _error(
+    name: str, dialect: str, anchors: tuple[str, ...], shape: str, kind: str, *samples: Sample | str, versions: str = ""
+) -> Pattern:
+    """A pattern of a line whose group `text` is the message: of one kind, or of the one that its words are of ("")."""
+
+    def convert(row: Row, match: re.Match[str]) -> Row:
+        return {"text": row["text"][:400], "kind": kind}
+
+    finish = Finish("log_error", {"kind": kind}, convert) if kind else Finish("log_error", {}, _finish)
+    return pattern(name, dialect, anchors, (shape,), finish, *samples, versions=versions)
+
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
@@ -152,75 +162,63 @@ PATTERNS: tuple[Pattern, ...] = (
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
         ),
     ),
-    Pattern(
+    _error(
         "bare-assertion", "python", ("AssertionError", "NotImplementedError", "KeyboardInterrupt", "RecursionError"),
-        regex(r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$"),
-        "log_error", convert=_finish, samples=(("AssertionError", {"exception": "AssertionError", "kind": "bad-argument"}),),
+        r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$", "",
+        ("AssertionError", {"exception": "AssertionError", "kind": "bad-argument"}),
     ),
-    Pattern(
+    _error(
         "fatal-line", "vllm",
         ("failed to start", "encountered a fatal error", "hit an exception", "initialization failed", "already dead", "output_handler failed", "Exception in worker", "Error executing method", "Invocation of "),
-        regex(r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker|Error executing method|Invocation of \w{1,60} method failed).{0,200})"), "log_error", convert=_finish,
-        versions="0.4.3 →", samples=(("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),
-            ("Invocation of wake_up method failed", {"text": "Invocation of wake_up method failed", "kind": "echo"}),),
+        r"^(?P<text>(?:EngineCore|WorkerProc|Engine|AsyncLLM|MQLLMEngine|Exception in worker|Error executing method|Invocation of \w{1,60} method failed).{0,200})", "",
+        ("EngineCore encountered a fatal error.", {"text": "EngineCore encountered a fatal error.", "kind": "echo"}),
+        ("Invocation of wake_up method failed", {"text": "Invocation of wake_up method failed", "kind": "echo"}),
+        versions="0.4.3 →",
     ),
-    Pattern(
-        "collective-timeout", "nccl", ("Watchdog caught collective",), regex(r"(?P<text>Watchdog caught collective operation timeout.*)"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "nccl"}, samples=(
-            ("[E101 10:00:00 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)", {"kind": "nccl"}),
-        ),
+    _error(
+        "collective-timeout", "nccl", ("Watchdog caught collective",), r"(?P<text>Watchdog caught collective operation timeout.*)", "nccl",
+        "[E101 10:00:00 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)",
     ),
-    Pattern(
+    _error(
         "stalled-broadcast", "vllm", ("shared memory broadcast block found", "No available block found in", "Engine iteration timed out"),
-        regex(r"(?P<text>No available (?:shared memory broadcast )?block found in .*|Engine iteration timed out\..*)"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "hang"}, versions="0.4.3 →", samples=(
-            ("No available shared memory broadcast block found in 60 seconds. This typically happens", {"kind": "hang"}),
-            ("No available block found in 60 second. ", {"kind": "hang"}),
-            ("Engine iteration timed out. This should never happen!", {"kind": "hang"}),
-        ),
+        r"(?P<text>No available (?:shared memory broadcast )?block found in .*|Engine iteration timed out\..*)", "hang",
+        "No available shared memory broadcast block found in 60 seconds. This typically happens",
+        "No available block found in 60 second. ",
+        "Engine iteration timed out. This should never happen!",
+        versions="0.4.3 →",
     ),
-    Pattern(
+    _error(
         "fetch-failed", "network", ("HTTP status client error", "HTTP status server error", "ailed to fetch model", "ailed to download model", "ailed to download file"),
-        regex(r"(?P<text>(?:request error: )?HTTP status (?:client|server) error \(\d{3}.*|[Ff]ailed to (?:fetch|download) (?:model|file)\b.*)"), "log_error",
-        convert=_finish, samples=(
-            ("2027-03-02T04:05:06.113240Z ERROR hub_client::download: request error: HTTP status client error (429 Too Many Requests) for url (https://hub.example/m)", {"kind": "network"}),
-            ("Failed to register model: Failed to fetch model from hub", {"kind": "network", "text": "Failed to fetch model from hub"}),
-        ),
+        r"(?P<text>(?:request error: )?HTTP status (?:client|server) error \(\d{3}.*|[Ff]ailed to (?:fetch|download) (?:model|file)\b.*)", "",
+        ("2027-03-02T04:05:06.113240Z ERROR hub_client::download: request error: HTTP status client error (429 Too Many Requests) for url (https://hub.example/m)", {"kind": "network"}),
+        ("Failed to register model: Failed to fetch model from hub", {"kind": "network", "text": "Failed to fetch model from hub"}),
     ),
-    Pattern(
-        "usage-error", "python", (": error: ",), regex(r"^(?!(?:\[\S{8,40}\] )?(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "bad-argument"}, samples=(
-            ("api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4", {"kind": "bad-argument"}),
-        ),
+    _error(
+        "usage-error", "python", (": error: ",), r"^(?!(?:\[\S{8,40}\] )?(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)", "bad-argument",
+        "api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4",
     ),
-    Pattern(
+    _error(
         "cuda-error-line", "cuda", ("CUDA error (", "Cuda failure", "Error 803", "Error 804", "CUDA error: ", "Cuda error ", "custom_all_reduce.cuh"),
-        regex(r"^(?:ERROR )?(?:[\w:.]{1,60}: ){0,3}(?P<text>(?:CUDA error|Cuda failure|Cuda error \S+:\d+ '|\S{0,80}custom_all_reduce\.cuh:\d+ '|.{0,200}Error 80[34]:).*)"), "log_error", convert=_finish,
-        samples=(
-            ("Failed: Cuda error /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
-            ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
-            ("VLLM: Failed: /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
-            ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
-        ),
+        r"^(?:ERROR )?(?:[\w:.]{1,60}: ){0,3}(?P<text>(?:CUDA error|Cuda failure|Cuda error \S+:\d+ '|\S{0,80}custom_all_reduce\.cuh:\d+ '|.{0,200}Error 80[34]:).*)", "",
+        ("Failed: Cuda error /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
+        ("CUDA error (/build/attention/launch.h:188): invalid argument", {"kind": "kernel"}),
+        ("VLLM: Failed: /build/custom_all_reduce.cuh:453 'invalid argument'", {"kind": "kernel"}),
+        ("Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'", {"kind": "driver"}),
     ),
-    Pattern(
-        # what the runtime says of a call that failed, whoever hands it on: a watchdog's thread, a library's own logger, a wrapped message
+    # what the runtime says of a call that failed, whoever hands it on: a watchdog's thread, a library's own logger, a wrapped message
+    _error(
         "device-fault", "cuda", ("CUDA error: ", "HIP error: "),
-        regex(rf"^(?:{_HANDED_ON}|{_HEAD})(?:what\(\): +|[A-Z][^\n:]{{0,200}}: ){{0,3}}?(?P<text>(?:CUDA|HIP) error: (?!out of memory)[^\n]{{3,300}})"), "log_error", convert=_finish,
-        samples=(
-            ("[rank2]:[E402 09:11:44.7 ProcessGroupNCCL.cpp:2093] [PG ID 2 Rank 2] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
-             {"kind": "kernel", "text": "CUDA error: an illegal memory access was encountered"}),
-            ("(Worker_TP3 pid=77) HIP error: unspecified launch failure", {"kind": "kernel"}),
-            ("  what():  CUDA error: misaligned address", {"kind": "kernel"}),
-        ),
+        rf"^(?:{_HANDED_ON}|{_HEAD})(?:what\(\): +|[A-Z][^\n:]{{0,200}}: ){{0,3}}?(?P<text>(?:CUDA|HIP) error: (?!out of memory)[^\n]{{3,300}})", "",
+        ("[rank2]:[E402 09:11:44.7 ProcessGroupNCCL.cpp:2093] [PG ID 2 Rank 2] Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered",
+         {"kind": "kernel", "text": "CUDA error: an illegal memory access was encountered"}),
+        ("(Worker_TP3 pid=77) HIP error: unspecified launch failure", {"kind": "kernel"}),
+        ("  what():  CUDA error: misaligned address", {"kind": "kernel"}),
     ),
-    Pattern(
+    _error(
         "driver-unreachable", "nvidia", ("initialize NVML", "nvidia-container-cli:"),
-        regex(r"(?P<text>(?:Failed|Unable) to initialize NVML: [^\n]{3,200}|nvidia-container-cli: [^\n]{3,300})"), "log_error",
-        convert=lambda row, match: {"text": row["text"][:400], "kind": "driver"}, samples=(
-            ("Failed to initialize NVML: Driver/library version mismatch", {"kind": "driver"}),
-            ("OCI runtime create failed: nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown", {"kind": "driver"}),
-        ),
+        r"(?P<text>(?:Failed|Unable) to initialize NVML: [^\n]{3,200}|nvidia-container-cli: [^\n]{3,300})", "driver",
+        "Failed to initialize NVML: Driver/library version mismatch",
+        "OCI runtime create failed: nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
     ),
     Pattern(
         # a thread or a process that nobody may make any more, said by whoever wanted it
@@ -232,46 +230,38 @@ PATTERNS: tuple[Pattern, ...] = (
             ("-bash: fork: retry: Resource temporarily unavailable", {"kind": "limit"}),
         ),
     ),
-    Pattern(
-        "gpu-access-fault", "rocm", ("Memory access fault by GPU",), regex(r"(?P<text>Memory access fault by GPU node-\d+.{0,200})"), "log_error",
-        convert=_finish, samples=(("Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f00. Reason: Unknown.", {"kind": "kernel"}),),
+    _error(
+        "gpu-access-fault", "rocm", ("Memory access fault by GPU",), r"(?P<text>Memory access fault by GPU node-\d+.{0,200})", "",
+        ("Memory access fault by GPU node-1 (Agent handle: 0x55) on address 0x7f00. Reason: Unknown.", {"kind": "kernel"}),
     ),
-    Pattern(
-        # a queue that the runtime gives up: the code says what the hardware refused
-        "gpu-queue-aborted", "rocm", ("HSA_STATUS_ERROR_",), regex(r"aborting with error ?: ?(?P<text>HSA_STATUS_ERROR_(?!OUT_OF)\w+.{0,200})"), "log_error",
-        convert=_finish, samples=((":0:rocdevice.cpp :2984: 9 us:  Callback: Queue 0x7f10 aborting with error : HSA_STATUS_ERROR_EXCEPTION: a hardware exception. code: 0x1016", {"kind": "kernel"}),),
+    # a queue that the runtime gives up: the code says what the hardware refused
+    _error(
+        "gpu-queue-aborted", "rocm", ("HSA_STATUS_ERROR_",), r"aborting with error ?: ?(?P<text>HSA_STATUS_ERROR_(?!OUT_OF)\w+.{0,200})", "",
+        (":0:rocdevice.cpp :2984: 9 us:  Callback: Queue 0x7f10 aborting with error : HSA_STATUS_ERROR_EXCEPTION: a hardware exception. code: 0x1016", {"kind": "kernel"}),
     ),
-    Pattern(
-        "collective-timeout-hccl", "ascend", ("EI0002:",), regex(r"(?P<text>EI0002: .{0,300})"), "log_error",
-        convert=lambda row, match: {"text": row["text"], "kind": "nccl"}, samples=(
-            ("EI0002: [PID: 7] The wait execution of the Notify register times out.", {"kind": "nccl"}),
-        ),
+    _error(
+        "collective-timeout-hccl", "ascend", ("EI0002:",), r"(?P<text>EI0002: .{0,300})", "nccl",
+        "EI0002: [PID: 7] The wait execution of the Notify register times out.",
     ),
-    Pattern(
-        # the runtime of the device by its number: 507 and 107 are kernels and streams; memory has numbers of its own (207)
+    # the runtime of the device by its number: 507 and 107 are kernels and streams; memory has numbers of its own (207)
+    _error(
         "npu-runtime-error", "ascend", ("error code is 507", "error code is 107", "runtime result", "ret code", "return code"),
-        regex(r"(?P<text>(?:error code is|runtime result(?: =|:)|ret(?:urn)? code(?: =|:| is)) ?(?:507|107)\d{3}\b.{0,200})"), "log_error",
-        convert=lambda row, match: {"text": row["text"], "kind": "kernel"}, samples=(
-            ("[W101 10:00:00.5 NPUStream.cpp:1] Warning: NPU warning, error code is 507011[Error]:", {"kind": "kernel"}),
-            ("       wait for compute device to finish failed, runtime result = 507034.[FUNC:ReportCallError]", {"kind": "kernel"}),
-        ),
+        r"(?P<text>(?:error code is|runtime result(?: =|:)|ret(?:urn)? code(?: =|:| is)) ?(?:507|107)\d{3}\b.{0,200})", "kernel",
+        "[W101 10:00:00.5 NPUStream.cpp:1] Warning: NPU warning, error code is 507011[Error]:",
+        "       wait for compute device to finish failed, runtime result = 507034.[FUNC:ReportCallError]",
     ),
-    Pattern(
+    _error(
         "npu-core-timeout", "ascend", ("execution timed out", "core timeout", "cpu timeout"),
-        regex(r"(?P<text>(?:[Vv]ector|AI|[Aa]i) ?[Cc](?:ore|PU|pu) (?:execution timed out|timeout).{0,200})"), "log_error",
-        convert=lambda row, match: {"text": row["text"], "kind": "kernel"}, samples=(
-            ("[Error]: Vector core execution timed out.", {"kind": "kernel"}),
-            ("EE9999: rtStreamSynchronize execution failed, reason=aicore timeout", {"kind": "kernel"}),
-        ),
+        r"(?P<text>(?:[Vv]ector|AI|[Aa]i) ?[Cc](?:ore|PU|pu) (?:execution timed out|timeout).{0,200})", "kernel",
+        "[Error]: Vector core execution timed out.",
+        "EE9999: rtStreamSynchronize execution failed, reason=aicore timeout",
     ),
-    Pattern(
-        "child-failed", "sglang", ("from a child process",), regex(r"(?P<text>Received sig\w+ from a child process.{0,200})"), "log_error",
-        convert=lambda row, match: {"text": row["text"], "kind": "echo"}, samples=(
-            ("Received sigquit from a child process. It usually means the child failed.", {"kind": "echo"}),
-        ),
+    _error(
+        "child-failed", "sglang", ("from a child process",), r"(?P<text>Received sig\w+ from a child process.{0,200})", "echo",
+        "Received sigquit from a child process. It usually means the child failed.",
     ),
-    Pattern(
-        "uvicorn-bind", "uvicorn", ("address already in use",), regex(r"^(?P<text>.{0,400}?address already in use.{0,200})"), "log_error", convert=_finish,
-        samples=(("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),),
+    _error(
+        "uvicorn-bind", "uvicorn", ("address already in use",), r"^(?P<text>.{0,400}?address already in use.{0,200})", "",
+        ("ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use", {"kind": "network"}),
     ),
 )  # fmt: skip

@@ -42,6 +42,11 @@ _CAPACITY = regex(
 )
 
 
+def whose(measured: re.Match[str]) -> str | None:
+    """Whose memory a text names: `gpu`, `host`; None where it does not say."""
+    return "gpu" if measured["gpu"] else "host" if measured["host"] else None
+
+
 def point(text: str, subject: str | None) -> dict[str, Any] | None:
     """A sample of a process's memory in words: who, in what state, how much.
 
@@ -66,7 +71,7 @@ def point(text: str, subject: str | None) -> dict[str, Any] | None:
     resource = subject
     before, after = label, ""
     if measured:
-        resource = "gpu" if measured["gpu"] else "host" if measured["host"] else subject
+        resource = whose(measured) or subject
         before, after = label[: measured.start()].strip(" ,(-"), label[measured.end() :].strip(" ,-:")
     state, name = after or None, before or None
     if state is None and before and _STATE.search(before):
@@ -89,6 +94,5 @@ def points(text: str) -> Iterator[dict[str, Any]]:
     measured = MEASURED.search(text)
     if len(found) < 2 or not measured or _CAPACITY.search(text):
         return
-    resource = "gpu" if measured["gpu"] else "host" if measured["host"] else None
     for match in found:
-        yield {"state": match["state"].strip(), "resource": resource, "bytes": parse_size(match["size"])}
+        yield {"state": match["state"].strip(), "resource": whose(measured), "bytes": parse_size(match["size"])}

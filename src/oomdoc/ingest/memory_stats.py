@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import Head
+from oomdoc.ingest.base import Head, beginning
 from oomdoc.ingest.problems import Capped
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -80,9 +80,9 @@ class _Dumps:
         self._open = 0
         self._found: dict[str, tuple[int, int]] = {}
 
-    def text(self, text: str, first_line: int) -> None:
+    def text(self, text: str) -> None:
         """Everything that a text holds."""
-        line, counted = first_line, 0
+        line, counted = 1, 0
         for found in _ENTRY.finditer(text):
             line += text.count("\n", counted, found.start())
             counted = found.start()
@@ -138,14 +138,9 @@ class _Dumps:
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `allocator_stat`."""
-    parts, held, first_line = [], 0, 1
-    for chunk in chunks:
-        if held < _CAP_BYTES:
-            parts.append(chunk.data)
-        held += len(chunk.data)
-    dumps = _Dumps()
-    dumps.text(b"".join(parts)[:_CAP_BYTES].decode("utf-8", "replace"), first_line)
-    if held > _CAP_BYTES:
+    dumps, data = _Dumps(), beginning(chunks, _CAP_BYTES + 1)
+    dumps.text(data[:_CAP_BYTES].decode("utf-8", "replace"))
+    if len(data) > _CAP_BYTES:
         dumps.rows.problem(1, "statistics of more than 32 MiB: only their beginning was read", "")
     if not dumps.number:
         dumps.rows.problem(1, "statistics of torch's allocator without one that is known", "")

@@ -46,7 +46,7 @@ _WANTED = (*_KEPT, *_STAMPED)
 _DUMPED = '{__name__="'
 _DUMP = regex(r'\{__name__="([A-Za-z_:][\w:]*)"(?:, ?|(?=\}))(.*)', re.S)
 _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
-_YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
+YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 """Series whose labels are the engine's cache configuration."""
 _FIGURES = {
@@ -175,7 +175,7 @@ class Scrapes:
                 series, figure = _SERIES[match[1]], match[2]
                 own = float(match[3] or 0.0)
                 own = own if own < _SECONDS_BELOW else own / 1000
-                t = own if _YEARS[0] <= own < _YEARS[1] else t
+                t = own if YEARS[0] <= own < YEARS[1] else t
             if not series:
                 continue
             name, labels = series
@@ -321,11 +321,8 @@ def kept_name(name: str) -> str | None:
 def pasted(line: str) -> tuple[str, str | None, str] | None:
     """Name, labels and value of a line that is a sample of an engine's series, as somebody pasted it out of a scrape."""
     match = _SAMPLE.fullmatch(line.strip())
-    series = (
-        _SERIES[match[1]]
-        if match and ":" in match[1].partition("{")[0] and kept_name(match[1].partition("{")[0])
-        else None
-    )
+    name = match[1].partition("{")[0] if match else ""
+    series = _SERIES[match[1]] if match and ":" in name and kept_name(name) else None
     return (series[0], series[1], match[2]) if match and series else None
 
 
@@ -347,13 +344,10 @@ def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float 
         kept = kept_name(asked)
         return (kept, plain["labels"][1:-1], plain["value"], None) if kept else None
     match = _INSTANT.fullmatch(line) if " => " in line else None
-    name = (match["name"] or asked) if match else None
-    kept = kept_name(name) if name else None
-    return (
-        (kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"]))
-        if match and kept
-        else None
-    )
+    kept = kept_name(match["name"] or asked or "") if match else None
+    if match is None or kept is None:
+        return None
+    return kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"])
 
 
 def asked_in(line: str) -> str | None:

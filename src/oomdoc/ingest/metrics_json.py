@@ -24,7 +24,7 @@ from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.forms.grammar import RUNNING, column_of
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, pieces
-from oomdoc.ingest.metrics import CONFIG, kept_name, of_process, tell_config, tell_host
+from oomdoc.ingest.metrics import CONFIG, YEARS, kept_name, of_process, tell_config, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
@@ -32,7 +32,6 @@ from oomdoc.regexes import regex
 
 KIND = "metrics-json"
 
-_YEARS = (6.3e8, 7.3e9)
 _FLUSH_ROWS = 20_000
 _LABEL_NAME = regex(r"[A-Za-z_][\w.:-]*")
 _DISPLAYED = regex(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?")
@@ -91,15 +90,13 @@ class _Answers:
                     self.value(line, entry, depth + 1)
 
     def _series(self, line: int, metric: Mapping[str, Any], series: Mapping[str, Any]) -> None:
-        name = metric.get("__name__")
-        if not isinstance(name, str):
-            if self._of_load(metric, series.get("values")):
-                return
-            text = _text({key: label for key, label in metric.items() if isinstance(label, str)})
-            self.rows.problem(line, "a series without a name, the result of an expression", text or "")
-            return
-        labels = {key: label for key, label in metric.items() if isinstance(label, str) and key != "__name__"}
+        labels = {key: label for key, label in metric.items() if isinstance(label, str)}
+        name = labels.pop("__name__", None)
         values, times = series.get("values"), series.get("timestamps")
+        if name is None:
+            if not self._of_load(metric, values):
+                self.rows.problem(line, "a series without a name, the result of an expression", _text(labels) or "")
+            return
         if isinstance(values, list) and isinstance(times, list):  # as VictoriaMetrics exports
             self._samples(line, name, labels, zip(times, values, strict=False), 1000.0)
             return
@@ -169,7 +166,7 @@ class _Answers:
             if math.isfinite(value):
                 if grown:
                     value = sum_of = sum_of + max(0.0, value)
-                found.append((line, t if _YEARS[0] <= t < _YEARS[1] else None, name, text, value))
+                found.append((line, t if YEARS[0] <= t < YEARS[1] else None, name, text, value))
         for column, cells in zip(self._columns.values(), zip(*found, strict=True), strict=False):
             column.extend(cells)
         self.ready += len(found)
@@ -194,7 +191,7 @@ class _Answers:
             except (TypeError, ValueError, OverflowError):
                 continue
             if count != before and column:
-                self.rows.add("scaler", line, t=t if _YEARS[0] <= t < _YEARS[1] else None, kind="replicas", text=f"{name} {count}", **{column: count})  # fmt: skip
+                self.rows.add("scaler", line, t=t if YEARS[0] <= t < YEARS[1] else None, kind="replicas", text=f"{name} {count}", **{column: count})  # fmt: skip
             before = count
 
     def take(self) -> Iterator[Batch]:

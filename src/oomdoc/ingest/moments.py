@@ -104,6 +104,7 @@ class Readings:
         if shm:
             used = parse_size(shm["used"] if shm["used"][-1:].isalpha() else shm["used"] + "K", binary=True)
             if used is not None:
+                self._count()
                 self._add(number, "/dev/shm", "shm", used)
             return
         process = _PROCESS.match(line) if self._elapsed is not None or self._t is not None else None
@@ -150,6 +151,10 @@ class Readings:
             self._last = seconds
             self._elapsed = seconds - self._first
 
+    def _count(self) -> None:
+        """A listing of no moment has a number."""
+        self._step += self._t is None and self._elapsed is None
+
     def _add(self, number: int, name: str | None, resource: str, size: int) -> None:
         row: dict[str, Any] = {"name": name, "resource": resource, "bytes": size}
         if self._elapsed is not None:
@@ -157,7 +162,6 @@ class Readings:
         elif self._t is not None:
             row["t"] = self._t
         else:
-            self._step += 1
             row["step"] = self._step
         self._rows.append((number, row))
 
@@ -167,16 +171,12 @@ class Readings:
         if not block:
             return
         name = f"pid {self._pid}" if self._pid else "a process"
-        self._step += self._t is None and self._elapsed is None
+        self._count()
         own = next((block[key] for key in ("Anonymous", "RssAnon", "Rss", "VmRSS", "Pss") if key in block), None)
         locked = block.get("Locked") or block.get("VmLck")
-        step = self._step
-        for found, who, resource in ((own, name, "host"), (locked, name, "host-locked")):  # fmt: skip
+        for found, resource in ((own, "host"), (locked, "host-locked")):
             if found is not None:
-                self._add(found[0], who, resource, found[1])
-                if "step" in self._rows[-1][1]:
-                    self._rows[-1][1]["step"] = step
-        self._step = step
+                self._add(found[0], name, resource, found[1])
 
     def _free(self, number: int, line: str) -> bool:
         """The first row of `free`: what is in use, idle, and available once files that are cached were dropped."""

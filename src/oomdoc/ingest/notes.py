@@ -19,7 +19,7 @@ from oomdoc.ingest import launch
 from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
 from oomdoc.ingest.engine_facts import facts
 from oomdoc.ingest.hardware import HOST_RAM, MIG, Devices, occupied
-from oomdoc.ingest.memory_series import MEASURED, point, points
+from oomdoc.ingest.memory_series import MEASURED, point, points, whose
 from oomdoc.ingest.process_list import Listing, resident
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.prose_words import LINE_CAP, plain
@@ -114,9 +114,7 @@ class _Reader:
         found_in_list = self.listing.rows(raw)
         for table, row in found_in_list:
             self.rows.add(table, number, **row)
-        if found_in_list:
-            return True
-        if self.listing.begins(raw):
+        if found_in_list or self.listing.begins(raw):
             return True
         status = resident(text)
         if status:
@@ -125,16 +123,12 @@ class _Reader:
 
     def _delta(self, number: int, match: re.Match[str]) -> None:
         """The change of a counter between two scrapes."""
-        first, last = (_real(match[name]) for name in ("before", "after"))
-        value = (
-            _real(match["value"])
-            if match["value"]
-            else last - first
-            if first is not None and last is not None
-            else None
-        )
-        if value is not None:
-            self.rows.add("metric", number, name=match["name"], labels="delta", value=value)
+
+        def number_of(part: str) -> float:
+            return float(match[part].replace(",", ""))
+
+        value = number_of("value") if match["value"] else number_of("after") - number_of("before")
+        self.rows.add("metric", number, name=match["name"], labels="delta", value=value)
 
     def _state(self, number: int, text: str, topics: bool, begun: str = "") -> None:
         """A line of prose: exits, memory, engine facts, topics; `begun` is what the line before has of its sentence."""
@@ -154,8 +148,8 @@ class _Reader:
         for one in several:
             self.rows.add("process_memory", number, **one)
         subject = MEASURED.search(text)
-        if subject and len(text) < 120 and (subject["gpu"] or subject["host"]):
-            self.subject = "gpu" if subject["gpu"] else "host"
+        if subject and len(text) < 120:
+            self.subject = whose(subject) or self.subject
         ram = HOST_RAM.search(text)
         if ram:
             self._note(number, "host-size", parse_size(ram["size"] or ram["beside"], binary=True), text)
@@ -172,24 +166,13 @@ class _Reader:
             self.rows.add("note", line, topic=topic, value=value, text=told)
 
 
-def _real(text: str | None) -> float | None:
-    try:
-        return float(text.replace(",", "")) if text else None
-    except ValueError:
-        return None
-
-
 def matches(head: Head) -> bool:
     """A small text with statements that are understood and hardly a log line."""
     if b"\x00" in head.data:
         return False
     text = head.data.decode("utf-8", "replace")
     lines = [line for line in text.split("\n") if line.strip()]
-    if not lines:
-        return False
-    if len(head.data) >= HEAD_BYTES:
-        return False
-    if text.lstrip()[:1] in ("{", "["):
+    if not lines or len(head.data) >= HEAD_BYTES or text.lstrip()[:1] in ("{", "["):
         return False
     logged = sum(is_log_line(line) or is_log_line(peel(line)[0]) for line in lines)
     if logged * 5 > len(lines) or any((record := HEAD.match(line)) and record["src"] for line in lines):

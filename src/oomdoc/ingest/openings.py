@@ -8,7 +8,7 @@ from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP
 from oomdoc.ingest.host_events.rows import boot_free_time
-from oomdoc.ingest.record import HEAD, TAG, Clock, decode, peel, read_record
+from oomdoc.ingest.record import HEAD, TAG, Clock, decode, peel, read_record, utc
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time
@@ -95,9 +95,8 @@ def zone_ahead(line: str) -> float | None:
     if outer is None or head is None or not head["mon"]:
         return None
     year = dt.datetime.fromtimestamp(outer, dt.UTC).year
-    try:
-        own = dt.datetime(year, int(head["mon"]), int(head["day"]), int(head["h"]), int(head["m"]), int(head["s"]), tzinfo=dt.UTC).timestamp()  # fmt: skip
-    except ValueError:
+    own = utc(year, *(int(head[name]) for name in ("mon", "day", "h", "m", "s")))
+    if own is None:
         return None
     apart = round((outer - own) / _QUARTER_S) * _QUARTER_S
     return apart if abs(outer - own - apart) <= _DELAY_S else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 GOOD = regex(
@@ -15,27 +16,7 @@ BAD = regex(
     r"does not (?:start|work|help|fit)|doesn'?t|not (?:start|work|ok|enough)\w*|never (?:starts|comes up)|stuck|timeout\w*|timed out|wedged|no (?:change|difference)|same error|restart(?:s|ed|ing)?|no room|no (?:available |free |more )?(?:memory|blocks|space)\b(?! (?:growth|increase|pressure|problem|issue)))|\bOutOfMemory\w*|\b[A-Z]\w+Error\b|✗|✘|❌"
 )
 _FIRST = regex(r"[,;(]|\s[-–—]\s")
-_TRUE = frozenset(
-    [
-        "true",
-        "yes",
-        "y",
-        "1",
-        "serving",
-        "up",
-        "ready",
-        "running",
-        "alive",
-        "answers",
-        "answered",
-        "sim",
-        "sí",
-        "si",
-        "ja",
-        "oui",
-        "tak",
-    ]
-)
+_TRUE = word_set("true yes y 1 serving up ready running alive answers answered sim sí si ja oui tak")
 _FALSE = frozenset(
     ("false", "no", "n", "0", "down", "exited", "gone", "no answer", "unanswered", "não", "nao", "nein", "non", "nie")
 )

@@ -90,7 +90,7 @@ class PlainPickle:
             0x8C: lambda: self._text(self._take(1)[0]), 0x58: lambda: self._text(self._number("<I", 4)),
             0x94: lambda: self._memoize(len(self._memo)), 0x71: lambda: self._memoize(self._take(1)[0]),
             0x72: lambda: self._memoize(self._number("<I", 4)), 0x68: lambda: self._push(self._get(self._take(1)[0])),
-            0x6A: self._gets, 0x80: lambda: self._protocol(self._take(1)[0]), 0x95: lambda: self._ignore(self._take(8)),
+            0x6A: self._gets, 0x80: lambda: self._protocol(self._take(1)[0]), 0x95: self._frame,
         }  # fmt: skip
 
     def run(self) -> None:
@@ -145,8 +145,8 @@ class PlainPickle:
         if len(self._stack) > _STACK_CAP:
             raise StrangeError("too many values at once")
 
-    def _ignore(self, _: bytes) -> None:
-        """The length of a frame, which says nothing that the opcodes do not."""
+    def _frame(self) -> None:
+        self._take(8)  # its length, which says nothing that the opcodes do not
 
     def _protocol(self, number: int) -> None:
         if number > 5:

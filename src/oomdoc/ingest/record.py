@@ -97,6 +97,14 @@ class Record:
         return {"t": self.t, "process": self.process, "pid": self.pid, "rank": self.rank}
 
 
+def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> float | None:
+    """Epoch seconds of a moment of UTC; None for one that does not exist."""
+    try:
+        return dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC).timestamp()
+    except ValueError:
+        return None
+
+
 class Clock:
     """Makes the engine's year-less stamps into epoch seconds that never run backwards over New Year."""
 
@@ -104,7 +112,6 @@ class Clock:
         self._outer_year: int | None = None
         self._month = 0
         self._step = 0
-        self._key = ""
 
     def outer(self, t: float | None) -> float | None:
         """Learn the year from an envelope's stamp."""
@@ -122,11 +129,8 @@ class Clock:
         if self._outer_year is None and month == 1 and self._month == 12:
             self._step += 1
         self._month = month
-        try:
-            moment = dt.datetime(self.year, month, day, tzinfo=dt.UTC)
-        except ValueError:
-            return None
-        return moment.timestamp() + hour * 3600 + minute * 60 + second
+        midnight = utc(self.year, month, day)
+        return None if midnight is None else midnight + hour * 3600 + minute * 60 + second
 
 
 def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, Head, Rows
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, beginning
 from oomdoc.ingest.json_pieces import loads
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -42,11 +42,6 @@ def matches(head: Head) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The notes, on the first line: the object is one statement."""
     rows = Rows()
-    parts, held = [], 0
-    for chunk in chunks:
-        if held < HEAD_BYTES:
-            parts.append(chunk.data)
-            held += len(chunk.data)
-    for row in asks(b"".join(parts).decode("utf-8", "replace")):
+    for row in asks(beginning(chunks, HEAD_BYTES).decode("utf-8", "replace")):
         rows.add("note", 1, **row)
     yield from rows.take()

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows
+from oomdoc.ingest.base import HEAD_BYTES, TEXT_CAP, Head, Rows, beginning
 from oomdoc.ingest.json_pieces import loads
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -68,7 +68,7 @@ def matches(head: Head) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The settings or the reason, on the first line that is not blank: an answer is one statement."""
     rows = Rows()
-    text = b"".join(chunk.data for chunk in chunks)[:HEAD_BYTES].decode("utf-8", "replace")
+    text = beginning(chunks, HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
     line = 1 + text[: len(text) - len(text.lstrip())].count("\n")
     for flag, value in _settings(text):
         rows.add("engine_flag", line, flag=flag, value=value, origin="file")

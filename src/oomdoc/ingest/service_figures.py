@@ -181,8 +181,9 @@ def _health_check(lines: Sequence[str]) -> tuple[int, str] | None:
     return found["period"][0], f"delay={delay}s period={found['period'][1]}s #failure={found['failure'][1]}"
 
 
-def read(lines: Sequence[str]) -> Iterator[Batch]:
+def read(data: bytes) -> Iterator[Batch]:
     """The figures of a short text whose first line has number 1."""
+    lines = data.decode("utf-8", "replace").split("\n")
     rows = Rows()
     listed = False
     check = _health_check(lines)

@@ -80,11 +80,9 @@ class Stacks:
         calls, self._calls = self._calls, None
         if not calls:
             return
-        wait = next((name for name, words in _WAITS if any(words.search(call) for call in calls)), None)
-        if wait is None or (wait == "for a lock" and any(_FOR_WORK.search(call) for call in calls)):
+        wait, told = next(((name, call) for name, words in _WAITS for call in calls if words.search(call)), ("", ""))
+        if not wait or (wait == "for a lock" and any(_FOR_WORK.search(call) for call in calls)):
             return
         name, pid = self._process or (None, None)
-        words = dict(_WAITS)[wait]
-        told = next(call for call in calls if words.search(call))
         text = f"{name or 'the main thread'} waits {wait}: {told}"
         self._rows.add("log_error", self._line, kind="hang", text=text[:TEXT_CAP], process=name, pid=pid)

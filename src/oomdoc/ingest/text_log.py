@@ -8,6 +8,7 @@ read have their own readers here.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -97,7 +98,9 @@ class _Plan:
     status: tuple[bool, ...]
 
 
-def _plan() -> _Plan:
+@functools.cache
+def plan() -> _Plan:
+    """What to do on each anchor, made once."""
     by_anchor: dict[str, list[Pattern]] = {}
     for pattern in PATTERNS:
         for anchor in pattern.anchors:
@@ -115,19 +118,23 @@ def _plan() -> _Plan:
     # longer first, and let an anchor do the work of every anchor that lies inside it or begins in it
     anchors = sorted({*by_anchor, *others}, key=lambda anchor: (-len(anchor), anchor))
     inside = _hidden(anchors)
+
+    def any_of(names: Iterable[str]) -> tuple[bool, ...]:
+        return tuple(not wanted.isdisjoint(group) for wanted in (frozenset(names),) for group in inside)
+
     settings = {anchor: (expression, origin, "") for anchor, expression, origin in engine_settings.SETTINGS}
     settings |= {anchor: (expression, "logged", server) for anchor, expression, server in other_engines.BANNERS}
     telling = wordings.anchors_of(PATTERNS)
     return _Plan(
         LiteralScan([anchor.encode() for anchor in anchors]),
         tuple(tuple(dict.fromkeys(p for inner in group for p in by_anchor.get(inner, ()))) for group in inside),
-        tuple(any(inner in _FRAME_ANCHORS for inner in group) for group in inside),
+        any_of(_FRAME_ANCHORS),
         tuple(tuple(settings[inner] for inner in group if inner in settings) for group in inside),
-        tuple(any(inner in torch_oom.ANCHORS for inner in group) for group in inside),
+        any_of(torch_oom.ANCHORS),
         tuple(tuple(inner for inner in group if inner in telling) for group in inside),
-        tuple(any(inner in vllm_log.REFUSAL_OPENINGS for inner in group) for group in inside),
-        tuple(any(inner in launch.ECHO_ANCHORS for inner in group) for group in inside),
-        tuple(_STATUS in group for group in inside),
+        any_of(vllm_log.REFUSAL_OPENINGS),
+        any_of(launch.ECHO_ANCHORS),
+        any_of((_STATUS,)),
     )
 
 
@@ -154,16 +161,6 @@ def _hidden(anchors: Sequence[str]) -> list[list[str]]:
     return found
 
 
-_plan_once: list[_Plan] = []
-
-
-def plan() -> _Plan:
-    """What to do on each anchor, made once."""
-    if not _plan_once:
-        _plan_once.append(_plan())
-    return _plan_once[0]
-
-
 def matches(head: Head) -> bool:
     """Any text: the last of the kinds to be asked."""
     return True
@@ -177,9 +174,8 @@ def has_engine_records(head: Head) -> bool:
 def kind_of(head: Head) -> str:
     """`vllm-log`, `kernel-log` or `text-log`, no difference in reading. The product's name alone makes no log: a line that has words
     of the engine must be a record, a part of a traceback, or a message that a pattern knows."""
-    if sum(1 for line in head.lines if openings.KERNEL_LINE.match(line)) * 2 > len(
-        [line for line in head.lines if line.strip()]
-    ):
+    of_kernel = sum(bool(openings.KERNEL_LINE.match(line)) for line in head.lines)
+    if 2 * of_kernel > sum(bool(line.strip()) for line in head.lines):
         return "kernel-log"
     if has_engine_records(head) or any(_VLLM_WORDS.search(line) and _is_message(line) for line in head.told):
         return "vllm-log"

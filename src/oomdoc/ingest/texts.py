@@ -66,10 +66,8 @@ class Text:
         if only_full:
             yield from self._reader.full()
             return
-        yield from self._reader.take()
-        yield from self._quoted.take()
-        yield from self._listings.take()
-        yield from self._stacks.take()
+        for reader in (self._reader, self._quoted, self._listings, self._stacks):
+            yield from reader.take()
 
 
 class Quotations:

@@ -264,7 +264,6 @@ TOPICS: tuple[Topic, ...] = (
         r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b"
         r"|\b(?:talks?|speaks?|warns?|mentions?|says something) (?:of|about)(?: \w+){0,2} oom\b"
         r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
-        deniable=True,
     ),
     _topic(
         "unanswered",
@@ -283,7 +282,6 @@ TOPICS: tuple[Topic, ...] = (
         "requests are said to be lost or failed; value is how many",
         r"(?<![\d.,])(?P<n>[1-9][\d,]*) (?:\w+ ){0,2}requests? (?:were |was |are |have been |had been |got )?(?:lost|dropped|failed|refused|rejected)\b",
         r"\blost (?P<n2>[1-9][\d,]*) (?:\w+ )?requests?\b",
-        deniable=True,
     ),
     _topic(
         "asks-if-normal",
@@ -314,7 +312,6 @@ TOPICS: tuple[Topic, ...] = (
         "answers are no text: one character without end, or not a number in the logits",
         r"\b(?:gibberish|garbled|gibberisch|kauderwelsch)\b|\b(?:nonsense|garbage|random (?:tokens|characters|symbols)) (?:output|answers?|text|tokens?|replies)\b|\b(?:outputs?|answers?|repl(?:y|ies)|returns?|generat\w+) (?:only |nothing but |just )?(?:nonsense|garbage|exclamation marks?|rubbish)\b",
         r"[\"'“「:]\s?!{16,}|\bexclamation marks?\b[^.;]{0,30}\b(?:only|endless\w*|until|forever)\b|\blogits?\b[^.;]{0,24}\b(?:inf|nan)\b|感叹号|乱码|文字化け|кракозябр",
-        deniable=True,
     ),
     _topic(
         "off-cures",
@@ -540,7 +537,8 @@ def topics_of(text: str, begun: str = "") -> Iterator[tuple[str, float | None]]:
     text = f"{begun} {text}" if begun else text
     for topic in TOPICS:
         for match in topic.shape.finditer(text, start):
-            clause = text[text.rfind(";", 0, match.start()) + 1 : _clause_end(text, match.end())]
+            end = text.find(";", match.end())
+            clause = text[text.rfind(";", 0, match.start()) + 1 : end if end >= 0 else len(text)]
             if topic.unless and topic.unless.search(clause):
                 continue
             denied = _DENIED.search(text[: match.start()][-40:]) or _OFF.match(text[match.end() :])
@@ -567,14 +565,9 @@ def topics_of(text: str, begun: str = "") -> Iterator[tuple[str, float | None]]:
             break
 
 
-def _clause_end(text: str, at: int) -> int:
-    end = text.find(";", at)
-    return len(text) if end < 0 else end
-
-
 def _number(topic: str, match: re.Match[str]) -> float | None:
     """The number that a topic's shape caught."""
-    caught = next((text for name, text in match.groupdict().items() if text), None)
+    caught = next(filter(None, match.groupdict().values()), None)
     if caught is None and topic == "grows":
         step = _STEP.search(match.string, match.start())
         caught = step[1] if step else None

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from oomdoc.ingest.base import phrases
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -20,72 +21,33 @@ _SIZE = (
 )
 
 # What announces an allocation failure, and which allocator it was. The first that matches decides.
-_ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "torch",
-        regex(
-            r"(?:CUDA|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"
-        ),
-    ),
-    (
-        "npu",
-        regex(
-            r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc(?!Host).{0,80}\b(?:207001|failed)|EL0004: .{0,80}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"
-        ),
-    ),
-    (
-        "xpu",
-        regex(
-            r"XPU out of memory|(?:UR|PI|ZE)_RESULT_ERROR_OUT_OF_(?:DEVICE_MEMORY|HOST_MEMORY)|PI_ERROR_OUT_OF_RESOURCES|UR_RESULT_ERROR_OUT_OF_RESOURCES|sycl::.{0,120}out of (?:device )?memory"
-        ),
-    ),
-    ("mps", regex(r"MPS backend out of memory")),
-    ("hpu", regex(r"PT_DEVMEM\b.{0,80}[Aa]llocation failed|synStatus(?:=| )?\D{0,12}OutOfMemory|HPU out of memory")),
-    (
-        "xla",
-        regex(
-            r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate|to reserve [\d.]+[KMGT] )|Allocator \(\w+_bfc\) ran out of memory"
-            r"|[Aa]ttempting to (?:reserve|allocate) [\d.]{1,12}[KMGT]\b.{0,40}\. That was not possible"
-        ),
-    ),
-    (
-        "tensorrt",
-        regex(
-            r"Error Code 2: OutOfMemory|Error Code 1: Cuda Runtime \(out of memory\)|Requested amount of GPU memory \(\d+ bytes\)|OutOfMemory \(Requested size was|\[TRT\-?L?L?M?\].{0,120}(?:[Oo]ut of memory|OutOfMemory)"
-        ),
-    ),
-    (
-        "ggml",
-        regex(
-            r"ggml\w*: .{0,160}(?:out of memory|failed to allocate)|cudaMalloc failed: out of memory|unable to allocate (?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* buffer"
-        ),
-    ),
-    ("cupy", regex(r"cupy\S*OutOfMemoryError|Out of memory allocating [\d,]+ bytes \(allocated so far")),
-    (
-        "hip",
-        regex(
-            r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory|hipMalloc failed|HSA_STATUS_ERROR_OUT_OF_RESOURCES"
-        ),
-    ),
-    # torch's backend on cudaMallocAsync, whose books stand in lines of their own
-    ("torch", regex(r"Allocation on device \d+ would exceed allowed memory")),
-    ("torch", regex(r"Tried to allocate " + _SIZE)),
-    ("torch", regex(r"memory (?:allocation|mapping|creation|reservation) failed with OOM")),
-    ("torch", regex(r"NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator")),
-    ("nccl", regex(r"(?:Cuda|Hip|HIP) failure (?:\d+ )?'out of memory'|Failed to (?:CUDA|HIP) calloc")),
-    ("cublas", regex(r"CUBLAS_STATUS_ALLOC_FAILED")),
-    ("cudnn", regex(r"CUDNN_STATUS_ALLOC_FAILED")),
-    ("triton", regex(r"Triton Error \[CUDA\]: out of memory")),
-    # a server that counts its warm-up in tokens, and one that names the part of it that found no room
-    (
-        "device",
-        regex(
-            r"[Nn]ot enough memory to handle \d[\d,]{0,12} (?:total |prefill |batch )?tokens|creation failed due to insufficient (?:GPU|device) memory"
-        ),
-    ),
-    ("driver", regex(r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUDA Error: out of memory at ")),
-    ("cuda", regex(r"CUDA error: out of memory|cudaErrorMemoryAllocation")),
-)
+_ALLOCATORS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, regex(words))
+    for name, words in (
+        ("torch", r"(?:CUDA|MUSA) out of memory\. ?Tried to allocate|OutOfMemoryError: (?:CUDA out of memory|Tried to allocate)"),
+        ("npu", r"NPU out of memory|NPU error.{0,80}\b207018\b|aclrtMalloc(?!Host).{0,80}\b(?:207001|failed)|EL0004: .{0,80}[Aa]llocate memory|ERR00006 memory error|rtMalloc.{0,40}out of memory"),
+        ("xpu", r"XPU out of memory|(?:UR|PI|ZE)_RESULT_ERROR_OUT_OF_(?:DEVICE_MEMORY|HOST_MEMORY)|PI_ERROR_OUT_OF_RESOURCES|UR_RESULT_ERROR_OUT_OF_RESOURCES|sycl::.{0,120}out of (?:device )?memory"),
+        ("mps", r"MPS backend out of memory"),
+        ("hpu", r"PT_DEVMEM\b.{0,80}[Aa]llocation failed|synStatus(?:=| )?\D{0,12}OutOfMemory|HPU out of memory"),
+        ("xla", r"RESOURCE_EXHAUSTED: .{0,160}(?:[Oo]ut of memory|memory space hbm|allocate|to reserve [\d.]+[KMGT] )|Allocator \(\w+_bfc\) ran out of memory"
+                r"|[Aa]ttempting to (?:reserve|allocate) [\d.]{1,12}[KMGT]\b.{0,40}\. That was not possible"),
+        ("tensorrt", r"Error Code 2: OutOfMemory|Error Code 1: Cuda Runtime \(out of memory\)|Requested amount of GPU memory \(\d+ bytes\)|OutOfMemory \(Requested size was|\[TRT\-?L?L?M?\].{0,120}(?:[Oo]ut of memory|OutOfMemory)"),
+        ("ggml", r"ggml\w*: .{0,160}(?:out of memory|failed to allocate)|cudaMalloc failed: out of memory|unable to allocate (?:CUDA|ROCm|Vulkan|SYCL|Metal)\d* buffer"),
+        ("cupy", r"cupy\S*OutOfMemoryError|Out of memory allocating [\d,]+ bytes \(allocated so far"),
+        ("hip", r"HIP out of memory|hipErrorOutOfMemory|HIP error: out of memory|hipMalloc failed|HSA_STATUS_ERROR_OUT_OF_RESOURCES"),
+        # the first: torch's backend on cudaMallocAsync, whose books stand in lines of their own
+        ("torch", r"Allocation on device \d+ would exceed allowed memory|Tried to allocate " + _SIZE + r"|memory (?:allocation|mapping|creation|reservation) failed with OOM"
+                  r"|NVML_SUCCESS == r INTERNAL ASSERT FAILED.*CUDACachingAllocator"),
+        ("nccl", r"(?:Cuda|Hip|HIP) failure (?:\d+ )?'out of memory'|Failed to (?:CUDA|HIP) calloc"),
+        ("cublas", r"CUBLAS_STATUS_ALLOC_FAILED"),
+        ("cudnn", r"CUDNN_STATUS_ALLOC_FAILED"),
+        ("triton", r"Triton Error \[CUDA\]: out of memory"),
+        # a server that counts its warm-up in tokens, and one that names the part of it that found no room
+        ("device", r"[Nn]ot enough memory to handle \d[\d,]{0,12} (?:total |prefill |batch )?tokens|creation failed due to insufficient (?:GPU|device) memory"),
+        ("driver", r"CUDA driver error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUDA Error: out of memory at "),
+        ("cuda", r"CUDA error: out of memory|cudaErrorMemoryAllocation"),
+    )
+)  # fmt: skip
 
 # Any other allocator: a device is named, and an allocation of memory is said to have failed. Names are those of runtimes and
 # their handles; a code such as OUT_OF_DEVICE_MEMORY names the device itself.
@@ -169,12 +131,8 @@ _COMPLETE = regex(
 )
 _UNIT_BEFORE = regex(r" \(([KMGT]i?B)\): ?(\d[\d.,]{0,24})")
 """`Total GPU memory (GiB): 79.1`: the unit with the name, as in the header of a table."""
-_GOES_ON = (
-    "ried to allocate",
-    "OOM on device",
-    "would exceed allowed memory",
-    "due to insufficient",
-    "That was not possible",
+_GOES_ON = phrases(
+    "ried to allocate|OOM on device|would exceed allowed memory|due to insufficient|That was not possible"
 )
 
 

@@ -138,9 +138,7 @@ def _marks(part: str) -> Iterator[re.Match[str]]:
     """Signs behind which an outcome stands, those inside a setting left out."""
     taken = [(tried.at, tried.end) for tried in settings_in(part)]
     for mark in _MARK.finditer(part):
-        if not any(at <= mark.start() < end for at, end in taken) and not any(
-            at < mark.end() <= end for at, end in taken
-        ):
+        if not any(at <= mark.start() < end or at < mark.end() <= end for at, end in taken):
             yield mark
 
 

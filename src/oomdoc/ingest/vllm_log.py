@@ -13,29 +13,31 @@ Sample of the three record layouts:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from oomdoc.ingest.base import Pattern, interval
+from oomdoc.ingest.base import Convert, Pattern, Sample, interval, proved
 from oomdoc.regexes import regex
 from oomdoc.units import GIB
 
 _NUM = r"-?(?:\d[\d,]{0,24}(?:\.\d{1,24})?|\.\d{1,24})"  # bounded and in one way only: a run of digits costs no time
 
 
-def _figure(name: str, factor: float = 1.0) -> Callable[[dict[str, Any], re.Match[str]], dict[str, Any] | None]:
+def _figure(name: str, factor: float = 1.0) -> Convert:
     """A converter for `engine_figure`: group `value` times `factor`, with the interval that its decimals allow."""
 
-    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any] | None:
+    def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
         printed = match["value"].replace(",", "")
-        try:
-            value = float(printed)
-        except ValueError:
-            return None
+        value = float(printed)
         low, high = interval(value, printed, factor) if "." in printed else (None, None)
         return {"name": name, "value": value * factor, "low": low, "high": high}
 
     return convert
+
+
+def _vllm(name: str, versions: str, anchor: str | tuple[str, ...], pattern: str, table: str, *samples: Sample, dialect: str = "vllm", **more: Any) -> Pattern:  # fmt: skip
+    """A pattern of a line of the engine's, or of what stands around it, found by one literal or by one of several."""
+    anchors = (anchor,) if isinstance(anchor, str) else anchor
+    return Pattern(name, dialect, anchors, regex(pattern), table, samples, versions=versions, **more)
 
 
 def _gib(
@@ -52,29 +54,24 @@ def _gib(
     The same figure is printed in several dialects: a prefix `v0_`, `v0_results_`, `breakdown_`, `profiled_`, `snapshot_` or `cpu_` names the pattern, not the figure.
     """
     figure = re.sub(r"^(?:v0_results|v0|breakdown|profiled|snapshot|cpu)_", "", name)
-    samples = tuple((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
-    return Pattern(
-        name="figure-" + name.removesuffix("_bytes").replace("_", "-"), dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern),
-        table="engine_figure", convert=_figure(figure, GIB), versions=versions, samples=samples,
-    )  # fmt: skip
+    samples = ((text, {"name": figure, "value": number}) for text, number in ((sample, value), *more))
+    label = "figure-" + name.removesuffix("_bytes").replace("_", "-")
+    return _vllm(label, versions, anchor, pattern, "engine_figure", *samples, convert=_figure(figure, GIB))
 
 
 def _count(name: str, versions: str, pattern: str, anchor: str, sample: str, value: float, label: str = "") -> Pattern:
     """A pattern for one plain number."""
-    return Pattern(
-        name="figure-" + (label or name.replace("_", "-")), dialect="vllm", anchors=(anchor,), regex=regex(pattern),
-        table="engine_figure", convert=_figure(name), versions=versions, samples=((sample, {"name": name, "value": value}),),
-    )  # fmt: skip
+    told = (sample, {"name": name, "value": value})
+    label = "figure-" + (label or name.replace("_", "-"))
+    return _vllm(label, versions, anchor, pattern, "engine_figure", told, convert=_figure(name))
 
 
 def _milestone(
-    name: str, versions: str, anchor: str, pattern: str, sample: str, text: str | None = None, label: str = ""
-) -> Pattern:
+    name: str, versions: str, anchor: str | tuple[str, ...], pattern: str, sample: str, text: str | None = None, label: str = ""
+) -> Pattern:  # fmt: skip
     """A pattern for a step of the server's life; group `text` is its detail."""
-    return Pattern(
-        name=label or f"milestone-{name}", dialect="vllm", anchors=(anchor,), regex=regex(pattern), table="milestone",
-        const={"name": name}, versions=versions, samples=((sample, {"name": name, "text": text}),),
-    )  # fmt: skip
+    told = (sample, {"name": name, "text": text})
+    return _vllm(label or f"milestone-{name}", versions, anchor, pattern, "milestone", told, const={"name": name})
 
 
 def _flag(
@@ -93,11 +90,24 @@ def _flag(
     def convert(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
         return {"flag": flag, "origin": origin, "value": fixed or _SAID.get(match["value"], match["value"])}
 
-    expected = _SAID.get(value, value)
-    return Pattern(
-        name=name, dialect="vllm", anchors=(anchor,) if isinstance(anchor, str) else anchor, regex=regex(pattern), table="engine_flag",
-        convert=convert, versions=versions, samples=((sample, {"flag": flag, "value": expected, "origin": origin}),),
-    )  # fmt: skip
+    told = (sample, {"flag": flag, "value": _SAID.get(value, value), "origin": origin})
+    return _vllm(name, versions, anchor, pattern, "engine_flag", told, convert=convert)
+
+
+def _refusal(
+    name: str, versions: str, anchor: str | tuple[str, ...], pattern: str, *samples: Sample | str,
+    check: str = "", convert: Convert | None = None, unit: str = "", **fixed: str,
+) -> Pattern:  # fmt: skip
+    """A pattern for a refusal by the engine's own arithmetic; `check` names it where several wordings, or a pattern of another name, tell it."""
+    const = {"name": check or name, **fixed}
+    shown = proved(const, samples)
+    return _vllm(name, versions, anchor, pattern, "startup_check", *shown, const=const, convert=convert or _check, unit=unit)  # fmt: skip
+
+
+def _note(topic: str, versions: str, anchor: str | tuple[str, ...], pattern: str, *samples: Sample | str, dialect: str = "vllm") -> Pattern:  # fmt: skip
+    """A pattern for a note of the topic that it is called after."""
+    const = {"topic": topic}
+    return _vllm(topic, versions, anchor, pattern, "note", *proved(const, samples), dialect=dialect, const=const)
 
 
 # how a state is worded and how a flag says it
@@ -112,16 +122,15 @@ _STAT_KEYS = regex(
 )
 
 
+_STAT_COUNTS = {"Waiting": "waiting", "Pending": "waiting", "Swapped": "swapped", "Preemptions": "preemptions"}
+
+
 def _stat(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
     """Finish a statistics row: the optional parts by key, never by position."""
     for part in _STAT_KEYS.finditer(match["rest"]):
         key, value = part["key"], float(part["value"])
-        if key in ("Waiting", "Pending"):
-            row["waiting"] = int(value)
-        elif key == "Swapped":
-            row["swapped"] = int(value)
-        elif key == "Preemptions":
-            row["preemptions"] = int(value)
+        if key in _STAT_COUNTS:
+            row[_STAT_COUNTS[key]] = int(value)
         elif key.endswith("KV cache usage"):
             row.setdefault("kv_used", value / 100)  # the first: what is swapped out stands behind it
         elif key == "Prefix cache hit rate":
@@ -159,8 +168,6 @@ def _step(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
         "prompt_logprobs": bool(re.search(r"prompt_logprobs=\d", text)),
     }
 
-
-_WANT = rf"(?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\)"
 
 _V064 = (
     "Memory profiling results: total_gpu_memory=39.50GiB initial_memory_usage=0.50GiB peak_torch_memory=24.00GiB memory_usage_post_profile=0.75GiB "
@@ -209,12 +216,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     # where the settings were cut away, the art is all that names the model
-    Pattern(
-        "banner-model", "vllm", ("  model  ",), regex(r"█ {1,3}model {2,4}(?P<value>\S{1,300})(?=\s*$)"),
-        "engine_flag", const={"flag": "model", "origin": "config"}, versions="0.15.1 →", samples=(
-            ("  █▄█▀ █     █     █     █  model   /models/Aurora-9B", {"flag": "model", "value": "/models/Aurora-9B"}),
-        ),
-    ),
+    _flag("model", "0.15.1 →", "banner-model", "  model  ", r"█ {1,3}model {2,4}(?P<value>\S{1,300})(?=\s*$)",
+          "  █▄█▀ █     █     █     █  model   /models/Aurora-9B", "/models/Aurora-9B"),
     Pattern(
         "engine-init", "vllm", ("LLM engine",),
         regex(r"Initializing an? (?:(?P<generation>V[01]) )?LLM engine (?:\(v(?P<version>[^)]+)\) )?with config: (?P<config>.*)", re.S),
@@ -237,10 +240,8 @@ PATTERNS: tuple[Pattern, ...] = (
                label="milestone-load-draft-v2"),
     _milestone("weights-read", "0.8.0 →", "Loading weights took", r"Loading weights took (?P<text>[\d.]+) seconds",
                "Loading weights took 19.44 seconds", "19.44"),
-    Pattern(
-        "milestone-loaded", "vllm", _LOADED, regex(r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)"), "milestone",
-        const={"name": "loaded"}, versions="0.4.0.post1 →", samples=(("Model loading took 33.9833 GiB and 21.104523 seconds", {"name": "loaded", "text": "33.9833 G"}),),
-    ),
+    _milestone("loaded", "0.4.0.post1 →", _LOADED, r"(?:Loading model weights|Model loading) took (?P<text>[\d.]+ G)",
+               "Model loading took 33.9833 GiB and 21.104523 seconds", "33.9833 G"),
     _milestone("image-profile", "0.6.2 – 0.10.2", "profile run for multi-modal", r"Starting profile run for multi-modal models", "Starting profile run for multi-modal models."),
     _milestone("load-draft", "0.4.0 – 0.8.4", "Configuring SpecDecodeWorker", r"Configuring SpecDecodeWorker with proposer=(?P<text>[^\s]{1,80})",
                "Configuring SpecDecodeWorker with proposer=<class-of-the-proposer>", "<class-of-the-proposer>", "spec-decode-worker"),
@@ -281,32 +282,16 @@ PATTERNS: tuple[Pattern, ...] = (
     _milestone("lora", "0.6.3.post1 →", " LoRA adapter", r"(?P<text>Loaded new LoRA adapter[^.]{0,60})",
                "Loaded new LoRA adapter: name 'a', path '/x'", "Loaded new LoRA adapter: name 'a', path '/x'"),
     # ---- settings (the flags themselves are read by text_log through SETTINGS below)
-    Pattern(
-        "max-model-len", "vllm", ("Using max model len",), regex(r"Using max model len (?P<value>\d+)"), "engine_flag",
-        const={"flag": "max_model_len", "origin": "config"}, versions="0.9.2 →", samples=(("Using max model len 8192", {"flag": "max_model_len", "value": "8192"}),),
-    ),
-    Pattern(
-        "chunked-prefill", "vllm", ("max_num_batched_tokens=",), regex(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)"),
-        "engine_flag", const={"flag": "max_num_batched_tokens", "origin": "config"},
-        versions="0.5.4 →", samples=(("Chunked prefill is enabled with max_num_batched_tokens=2048.", {"flag": "max_num_batched_tokens", "value": "2048"}),),
-    ),
-    Pattern(
-        "default-length", "vllm", ("max-model-len is not specified",), regex(r"--max-model-len is not specified.* default length (?P<value>\d+)"),
-        "engine_flag", const={"flag": "max_model_len", "origin": "default"},
-        versions="0.9.0.1 – 0.11.0", samples=(("--max-model-len is not specified, it's currently using model's default length 131072", {"value": "131072", "origin": "default"}),),
-    ),
-    Pattern(
-        "architecture", "vllm", ("Resolved architecture",), regex(r"Resolved architecture: (?P<value>\w+)"), "engine_flag",
-        const={"flag": "architecture", "origin": "config"}, versions="0.10.2 →", samples=(("Resolved architecture: LlamaForCausalLM", {"value": "LlamaForCausalLM"}),),
-    ),
-    Pattern(
-        "kv-dtype", "vllm", ("data type to store kv cache",), regex(r"Using (?P<value>\w+) data type to store kv cache"), "engine_flag",
-        const={"flag": "kv_cache_dtype", "origin": "config"}, versions="0.3.3 – 0.19.1", samples=(("Using fp8 data type to store kv cache. It reduces", {"value": "fp8"}),),
-    ),
-    Pattern(
-        "auto-fit", "vllm", ("Auto-fit max_model_len",), regex(r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)"), "engine_flag",
-        const={"flag": "max_model_len", "origin": "config"}, versions="0.14.1 →", samples=(("Auto-fit max_model_len: reduced from 131072 to 30000 to fit", {"value": "30000"}),),
-    ),
+    _flag("max_model_len", "0.9.2 →", "max-model-len", "Using max model len", r"Using max model len (?P<value>\d+)", "Using max model len 8192", "8192"),
+    _flag("max_num_batched_tokens", "0.5.4 →", "chunked-prefill", "max_num_batched_tokens=", r"Chunked prefill is enabled with max_num_batched_tokens=(?P<value>\d+)",
+          "Chunked prefill is enabled with max_num_batched_tokens=2048.", "2048"),
+    _flag("max_model_len", "0.9.0.1 – 0.11.0", "default-length", "max-model-len is not specified", r"--max-model-len is not specified.* default length (?P<value>\d+)",
+          "--max-model-len is not specified, it's currently using model's default length 131072", "131072", origin="default"),
+    _flag("architecture", "0.10.2 →", "architecture", "Resolved architecture", r"Resolved architecture: (?P<value>\w+)", "Resolved architecture: LlamaForCausalLM", "LlamaForCausalLM"),
+    _flag("kv_cache_dtype", "0.3.3 – 0.19.1", "kv-dtype", "data type to store kv cache", r"Using (?P<value>\w+) data type to store kv cache",
+          "Using fp8 data type to store kv cache. It reduces", "fp8"),
+    _flag("max_model_len", "0.14.1 →", "auto-fit", "Auto-fit max_model_len", r"Auto-fit max_model_len: reduced from \d+ to (?P<value>\d+)",
+          "Auto-fit max_model_len: reduced from 131072 to 30000 to fit", "30000"),
     _flag("max_model_len", "0.5.4 – 0.10.2", "long-context", "has a long context length", r"has a long context length \((?P<value>\d+)\)\. This may cause ?OOM",
           "The model has a long context length (131072). This may causeOOM during the initial memory profiling phase", "131072"),
     _flag("enable_chunked_prefill", "0.4.3 – 0.10.2", "chunked-prefill-on", "hunked prefill is enabled", r"Chunked prefill is enabled(?: \(EXPERIMENTAL\)| by default)(?P<value>)",
@@ -459,117 +444,83 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     # ---- refusals by the engine's own arithmetic
-    Pattern(
-        "no-kv-blocks", "vllm", ("memory for the cache blocks", "frontend multimodal GPU decoding reserves"),
-        regex(rf"No available memory for the cache blocks|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache"), "startup_check",
-        const={"name": "no-kv-blocks"}, convert=_check, versions="0.1.7 →", samples=(
-            ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", {"name": "no-kv-blocks"}),
-            ("ValueError: frontend multimodal GPU decoding reserves 3.5 GiB (1.5 GiB raw-frame budget, 2.0 GiB decoder cache budget), but only 2.25 GiB is available for the KV cache. Reduce",
-             {"name": "no-kv-blocks", "wanted_bytes": 3.5 * GIB, "available_bytes": 2.25 * GIB}),
-        ),
+    _refusal(
+        "no-kv-blocks", "0.1.7 →", ("memory for the cache blocks", "frontend multimodal GPU decoding reserves"),
+        rf"No available memory for the cache blocks|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache",
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
+        ("ValueError: frontend multimodal GPU decoding reserves 3.5 GiB (1.5 GiB raw-frame budget, 2.0 GiB decoder cache budget), but only 2.25 GiB is available for the KV cache. Reduce",
+         {"wanted_bytes": 3.5 * GIB, "available_bytes": 2.25 * GIB}),
     ),
-    Pattern(
-        "kv-needed", "vllm", ("KV cache is needed",),
-        regex(
-            rf"max seq len \((?P<max_model_len>\d+)\), \(?(?:(?P<needed_bytes>{_NUM} (?:GB|GiB))|\[?\.\.\.\]?) KV cache is needed"
-            rf"(?:, which is larger than the available KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
-            # cut by a pager or a card of an issue: the refusal is told, what was there is not
-            r"|(?:,[a-z ]{0,18})?(?:\.{3}|…)?\s*$)"
-        ),
-        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.7.3 →", samples=(
-            ("ValueError: To serve at least one request with the models's max seq len (65536), (4.50 GiB KV cache is needed, which is larger than the available "
-             "KV cache memory (1.50 GiB). Based on the available memory, the estimated maximum model length is 21845. Try",
-             {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
-            ("To serve at least one request with the models's max seq len (32768), (8.00 GB KV cache is needed, which is larger than the available KV cache memory (2.00 GB).",
-             {"needed_bytes": 8 * GIB, "available_bytes": 2 * GIB}),
-            ("To serve at least one request with the models's max seq len (32768), [...] KV cache is needed, which is larger than the available KV cache memory (2.00 GiB).",
-             {"max_model_len": 32768, "available_bytes": 2 * GIB}),  # as people shorten it
-            ("To serve at least one request with the model's max seq len (131072), 12.5 GiB KV cache is needed, which is larger than the available KV cache memory (10.25 GiB). "
-             "Based on the available memory, the estimated maximum model length is 107472.",
-             {"max_model_len": 131072, "needed_bytes": int(12.5 * GIB), "available_bytes": int(10.25 * GIB), "estimated_max_model_len": 107472}),
-            ("To serve at least one request with the model's max seq len (40960), (5.00 GiB KV cache is needed, which is lar...", {"max_model_len": 40960, "needed_bytes": 5 * GIB, "available_bytes": None}),
-        ),
+    _refusal(
+        "kv-needed", "0.7.3 →", "KV cache is needed",
+        rf"max seq len \((?P<max_model_len>\d+)\), \(?(?:(?P<needed_bytes>{_NUM} (?:GB|GiB))|\[?\.\.\.\]?) KV cache is needed"
+        rf"(?:, which is larger than the available KV cache memory \((?P<available_bytes>{_NUM} (?:GB|GiB))\)(?:.*?estimated maximum model length is (?P<estimated_max_model_len>\d+))?"
+        # cut by a pager or a card of an issue: the refusal is told, what was there is not
+        r"|(?:,[a-z ]{0,18})?(?:\.{3}|…)?\s*$)",
+        ("ValueError: To serve at least one request with the models's max seq len (65536), (4.50 GiB KV cache is needed, which is larger than the available "
+         "KV cache memory (1.50 GiB). Based on the available memory, the estimated maximum model length is 21845. Try",
+         {"max_model_len": 65536, "needed_bytes": int(4.5 * GIB), "available_bytes": int(1.5 * GIB), "estimated_max_model_len": 21845}),
+        ("To serve at least one request with the models's max seq len (32768), (8.00 GB KV cache is needed, which is larger than the available KV cache memory (2.00 GB).",
+         {"needed_bytes": 8 * GIB, "available_bytes": 2 * GIB}),
+        ("To serve at least one request with the models's max seq len (32768), [...] KV cache is needed, which is larger than the available KV cache memory (2.00 GiB).",
+         {"max_model_len": 32768, "available_bytes": 2 * GIB}),  # as people shorten it
+        ("To serve at least one request with the model's max seq len (131072), 12.5 GiB KV cache is needed, which is larger than the available KV cache memory (10.25 GiB). "
+         "Based on the available memory, the estimated maximum model length is 107472.",
+         {"max_model_len": 131072, "needed_bytes": int(12.5 * GIB), "available_bytes": int(10.25 * GIB), "estimated_max_model_len": 107472}),
+        ("To serve at least one request with the model's max seq len (40960), (5.00 GiB KV cache is needed, which is lar...", {"max_model_len": 40960, "needed_bytes": 5 * GIB, "available_bytes": None}),
+        check="kv-below-max-model-len",
     ),
-    Pattern(
-        "seq-len-larger", "vllm", ("that can be stored in KV cache",),
-        regex(r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)"),
-        "startup_check", const={"name": "kv-below-max-model-len"}, convert=_check, versions="0.2.7 – 0.10.2", samples=(
-            ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344). Try",
-             {"max_model_len": 32768, "pool_tokens": 7344}),
-        ),
+    _refusal(
+        "seq-len-larger", "0.2.7 – 0.10.2", "that can be stored in KV cache",
+        r"max seq len \((?P<max_model_len>\d+)\) is larger than the maximum number of tokens that can be stored in KV cache \((?P<pool_tokens>\d+)\)",
+        ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (7344). Try",
+         {"max_model_len": 32768, "pool_tokens": 7344}),
+        check="kv-below-max-model-len",
     ),
-    Pattern(
-        "no-autofit", "vllm", ("Cannot auto-fit",), regex(r"Cannot auto-fit max_model_len"), "startup_check", const={"name": "no-autofit"}, convert=_check,
-        versions="0.14.1 →", samples=(("Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token.", {"name": "no-autofit"}),),
-    ),
-    Pattern(
-        "free-below-budget", "vllm", ("on startup is less than",),
-        regex(
-            rf"(?P<what>Free memory on device|Available memory on node)[^(]*\((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on startup is less than desired "
-            rf"(?:GPU|CPU) memory utilization \((?P<utilization>[\d.]+), (?P<wanted_bytes>{_NUM}) GiB\)"
-        ),
-        "startup_check", const={"name": "free-memory"}, unit="GiB",
+    _refusal("no-autofit", "0.14.1 →", "Cannot auto-fit", r"Cannot auto-fit max_model_len",
+             "Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token."),
+    _refusal(
+        "free-below-budget", "0.9.2 →", "on startup is less than",
+        rf"(?P<what>Free memory on device|Available memory on node)[^(]*\((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on startup is less than desired "
+        rf"(?:GPU|CPU) memory utilization \((?P<utilization>[\d.]+), (?P<wanted_bytes>{_NUM}) GiB\)",
+        ("ValueError: Free memory on device cuda:0 (22.50/79.25 GiB) on startup is less than desired GPU memory utilization (0.8, 63.40 GiB). Decrease",
+         {"free_bytes": int(22.5 * GIB), "total_bytes": int(79.25 * GIB), "utilization": 0.8, "device_kind": "gpu"}),
+        ("Available memory on node 0 (1.25/2.50 GiB) on startup is less than desired CPU memory utilization (0.8, 2.00 GiB).",
+         {"free_bytes": int(1.25 * GIB), "wanted_bytes": 2 * GIB, "device_kind": "cpu"}),
+        check="free-memory", unit="GiB",
         convert=lambda row, match: _check({**{k: v for k, v in row.items() if k != "what"}, "device_kind": "gpu" if "device" in match["what"] else "cpu"}, match),
-        versions="0.9.2 →", samples=(
-            ("ValueError: Free memory on device cuda:0 (22.50/79.25 GiB) on startup is less than desired GPU memory utilization (0.8, 63.40 GiB). Decrease",
-             {"free_bytes": int(22.5 * GIB), "total_bytes": int(79.25 * GIB), "utilization": 0.8, "device_kind": "gpu"}),
-            ("Available memory on node 0 (1.25/2.50 GiB) on startup is less than desired CPU memory utilization (0.8, 2.00 GiB).",
-             {"free_bytes": int(1.25 * GIB), "wanted_bytes": 2 * GIB, "device_kind": "cpu"}),
-        ),
     ),
-    Pattern(
-        "cpu-kv-refused", "vllm", ("on kv cache allocation is less",),
-        regex(
-            rf"Available memory on node \d+ \((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on kv cache allocation is less than requested memory for kv "
-            rf"\((?P<wanted_bytes>{_NUM})(?:/(?P<available_bytes>{_NUM}))? GiB\)"
-        ),
-        "startup_check", const={"name": "kv-request-exceeds-host", "device_kind": "cpu"}, unit="GiB", convert=_check, versions="0.14.1 →", samples=(
-            ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (40.0 GiB). Decrease --kv-cache-memory-bytes",
-             {"free_bytes": int(6.75 * GIB), "wanted_bytes": 40 * GIB}),
-            ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (-0.25/0.50 GiB).",
-             {"wanted_bytes": -GIB // 4, "available_bytes": GIB // 2}),
-        ),
+    _refusal(
+        "cpu-kv-refused", "0.14.1 →", "on kv cache allocation is less",
+        rf"Available memory on node \d+ \((?P<free_bytes>{_NUM})/(?P<total_bytes>{_NUM}) GiB\) on kv cache allocation is less than requested memory for kv "
+        rf"\((?P<wanted_bytes>{_NUM})(?:/(?P<available_bytes>{_NUM}))? GiB\)",
+        ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (40.0 GiB). Decrease --kv-cache-memory-bytes",
+         {"free_bytes": int(6.75 * GIB), "wanted_bytes": 40 * GIB}),
+        ("Available memory on node 0 (6.75/8.50 GiB) on kv cache allocation is less than requested memory for kv (-0.25/0.50 GiB).",
+         {"wanted_bytes": -GIB // 4, "available_bytes": GIB // 2}),
+        check="kv-request-exceeds-host", unit="GiB", device_kind="cpu",
     ),
-    Pattern(
-        "profiling-interference", "vllm", ("Error in memory profiling",),
-        regex(
-            r"Error in memory profiling\.?(?: Initial (?P<what>free|used) memory (?P<a>\d+(?:\.\d+)?)(?P<ua> GiB)?, current(?:ly used| free) memory (?P<b>\d+(?:\.\d+)?)(?P<ub> GiB)?)?"
-        ),
-        "startup_check", const={"name": "profiling-interference"}, convert=_profiling, versions="0.4.0.post1 →", samples=(
-            ("AssertionError: Error in memory profiling. Initial free memory 60.5 GiB, current free memory 61.5 GiB. This happens when other processes",
-             {"name": "profiling-interference", "free_bytes": int(60.5 * GIB), "wanted_bytes": int(61.5 * GIB)}),
-            ("Error in memory profiling. Initial free memory 15000, current free memory 16000", {"free_bytes": 15000, "wanted_bytes": 16000}),
-        ),
+    _refusal(
+        "profiling-interference", "0.4.0.post1 →", "Error in memory profiling",
+        r"Error in memory profiling\.?(?: Initial (?P<what>free|used) memory (?P<a>\d+(?:\.\d+)?)(?P<ua> GiB)?, current(?:ly used| free) memory (?P<b>\d+(?:\.\d+)?)(?P<ub> GiB)?)?",
+        ("AssertionError: Error in memory profiling. Initial free memory 60.5 GiB, current free memory 61.5 GiB. This happens when other processes",
+         {"free_bytes": int(60.5 * GIB), "wanted_bytes": int(61.5 * GIB)}),
+        ("Error in memory profiling. Initial free memory 15000, current free memory 16000", {"free_bytes": 15000, "wanted_bytes": 16000}),
+        convert=_profiling,
     ),
-    Pattern(
-        "warmup", "vllm", ("when warming up",),
-        regex(r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests"),
-        "startup_check", const={"name": "warmup"}, convert=_check, versions="0.8.0 →", samples=(
-            ("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering", {"name": "warmup", "dummy_requests": 1024}),
-        ),
+    _refusal("warmup", "0.8.0 →", "when warming up", r"out of memory occurred when warming up (?:sampler|pooler)[^.]*? with (?P<dummy_requests>\d+) dummy requests",
+             ("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering", {"dummy_requests": 1024})),
+    _refusal("mamba-blocks", "0.20.2 →", "available Mamba cache blocks", r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)",
+             ("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410})),
+    _refusal(
+        "externally-held", "0.32.0 →", ("Externally held weights", "after excluding external process"),
+        r"Externally held weights on device|budget after excluding external process's weights",
+        "ValueError: Externally held weights on device cuda:0 exceed the desired GPU memory utilization",
+        check="external-weights", device_kind="gpu",
     ),
-    Pattern(
-        "mamba-blocks", "vllm", ("available Mamba cache blocks",),
-        regex(r"max_num_seqs \((?P<dummy_requests>\d+)\) exceeds available Mamba cache blocks \((?P<pool_tokens>\d+)\)"), "startup_check",
-        const={"name": "mamba-blocks"}, convert=_check,
-        versions="0.20.2 →", samples=(("max_num_seqs (1024) exceeds available Mamba cache blocks (410). lower max_num_seqs", {"dummy_requests": 1024, "pool_tokens": 410}),),
-    ),
-    Pattern(
-        "externally-held", "vllm", ("Externally held weights", "after excluding external process"),
-        regex(r"Externally held weights on device|budget after excluding external process's weights"), "startup_check",
-        const={"name": "external-weights", "device_kind": "gpu"}, convert=_check, versions="0.32.0 →", samples=(
-            ("ValueError: Externally held weights on device cuda:0 exceed the desired GPU memory utilization", {"name": "external-weights"}),
-        ),
-    ),
-    Pattern(
-        "load-oom", "vllm", ("not enough GPU memory",), regex(r"Failed to load model - not enough GPU memory"), "startup_check",
-        const={"name": "load-oom"}, convert=_check, versions="0.13.0 →", samples=(("Failed to load model - not enough GPU memory. Try lowering", {"name": "load-oom"}),),
-    ),
-    Pattern(
-        "swap-too-large", "vllm", ("Too large swap space",), regex(rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU"),
-        "startup_check", const={"name": "swap-space"}, convert=_check,
-        versions="0.1.7 – 0.17.1", samples=(("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}),),
-    ),
+    _refusal("load-oom", "0.13.0 →", "not enough GPU memory", r"Failed to load model - not enough GPU memory", "Failed to load model - not enough GPU memory. Try lowering"),
+    _refusal("swap-too-large", "0.1.7 – 0.17.1", "Too large swap space", rf"Too large swap space\. (?P<wanted_bytes>{_NUM} GiB) out of the (?P<total_bytes>{_NUM} GiB) total CPU",
+             ("ValueError: Too large swap space. 48.00 GiB out of the 62.00 GiB total CPU memory is allocated for the swap space.", {"wanted_bytes": 48 * GIB}), check="swap-space"),
     Pattern(
         "pool-exhausted-v0", "vllm", ("lack of CPU swap space", "No free blocks are available", "enough kv cache blocks to run", "capacity of block_manager"),
         regex(r"(?:lack of CPU swap space|No free blocks are available|not enough kv cache blocks to run|exceeds the capacity of block_manager)"), "preemption",
@@ -632,66 +583,49 @@ PATTERNS: tuple[Pattern, ...] = (
             ("  MIG 2g.24gb     Device  0: (UUID: MIG-5c1e)", {"mig_profile": "2g.24gb"}),
         ),
     ),
-    Pattern(
-        # calls of the API that let go of the memory and take it again; `wake up` is also what the engine itself logs
-        "sleep-called", "vllm", ("sleep?level", "sleep HTTP"), regex(r"POST /sleep\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b"), "note",
-        const={"topic": "sleep-called"}, versions="0.8.0 →", samples=(
-            ('10.0.9.9:52110 - "POST /sleep?level=1 HTTP/1.1" 200 OK', {"topic": "sleep-called", "value": 200.0}),
-        ),
+    # calls of the API that let go of the memory and take it again; `wake up` is also what the engine itself logs
+    _note("sleep-called", "0.8.0 →", ("sleep?level", "sleep HTTP"), r"POST /sleep\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b", ('10.0.9.9:52110 - "POST /sleep?level=1 HTTP/1.1" 200 OK', {"value": 200.0})),
+    _note(
+        "wake-called", "0.8.0 →", ("wake_up HTTP", "wake_up?tags", "seconds to wake up"), r"POST /wake_up\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b|seconds to wake up",
+        ('10.0.9.9:40233 - "POST /wake_up HTTP/1.1" 200 OK', {"value": 200.0}),
+        "It took 2.911820 seconds to wake up tags {'weights', 'kv_cache'}.",
     ),
-    Pattern(
-        "wake-called", "vllm", ("wake_up HTTP", "wake_up?tags", "seconds to wake up"), regex(r"POST /wake_up\b[^\"]{0,60}\"?\s+(?P<value>2\d\d)\b|seconds to wake up"), "note",
-        const={"topic": "wake-called"}, versions="0.8.0 →", samples=(
-            ('10.0.9.9:40233 - "POST /wake_up HTTP/1.1" 200 OK', {"topic": "wake-called", "value": 200.0}),
-            ("It took 2.911820 seconds to wake up tags {'weights', 'kv_cache'}.", {"topic": "wake-called"}),
-        ),
+    # the front end says so every ten seconds while the engine's process starts
+    _note(
+        "waiting-for-engine", "0.9.0 →", ("core engine proc", "Waiting for output from"),
+        r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect)|output from \w*Engine)",
+        "Waiting for 1 local, 0 remote core engine proc(s) to start.",
+        "Waiting for output from MQLLMEngine.",
     ),
-    Pattern(
-        # the front end says so every ten seconds while the engine's process starts
-        "waiting-for-engine", "vllm", ("core engine proc", "Waiting for output from"), regex(r"Waiting for (?P<text>\d{1,4} local, \d{1,4} remote core engine proc\(s\) to (?:start|connect)|output from \w*Engine)"), "note",
-        const={"topic": "waiting-for-engine"}, versions="0.9.0 →", samples=(
-            ("Waiting for 1 local, 0 remote core engine proc(s) to start.", {"topic": "waiting-for-engine"}),
-            ("Waiting for output from MQLLMEngine.", {"topic": "waiting-for-engine"}),
-        ),
+    # a part that waits for another says what for, again and again; `views/62_refrain.sql` asks whether anything followed
+    _note(
+        "waits-for", "", ("aiting for ", "aiting until ", "o endpoints", "o instances", "o available ", "o healthy ", "o workers", "o backends", "ot ready yet", "ot yet ready", "not reachable"),
+        r"(?P<text>\b[Ww]aiting (?:for (?!\d{1,4} local, |output from \w*Engine)|until ).{3,120}"
+        r"|\b[Nn]o (?:(?:available|healthy|active|ready|registered|live|matching) )?(?:endpoint|instance|worker|backend|replica|upstream|peer|node|server)s?\b.{0,120}"
+        r"|[\w./:-]{2,60} (?:is |are )?(?:not ready yet|not yet ready|not reachable)\b.{0,80})",
+        "Waiting for creating a placement group of specs for 70 seconds. specs=[{}]",
+        ("WARN aggregator: No endpoints found matching subject worker.load", {"text": "No endpoints found matching subject worker.load"}),
+        "store.internal:2379 is not reachable, trying again in 5 s",
+        dialect="any",
     ),
-    Pattern(
-        # a part that waits for another says what for, again and again; `views/62_refrain.sql` asks whether anything followed
-        "waits-for", "any", ("aiting for ", "aiting until ", "o endpoints", "o instances", "o available ", "o healthy ", "o workers", "o backends", "ot ready yet", "ot yet ready", "not reachable"),
-        regex(
-            r"(?P<text>\b[Ww]aiting (?:for (?!\d{1,4} local, |output from \w*Engine)|until ).{3,120}"
-            r"|\b[Nn]o (?:(?:available|healthy|active|ready|registered|live|matching) )?(?:endpoint|instance|worker|backend|replica|upstream|peer|node|server)s?\b.{0,120}"
-            r"|[\w./:-]{2,60} (?:is |are )?(?:not ready yet|not yet ready|not reachable)\b.{0,80})"
-        ),
-        "note", const={"topic": "waits-for"}, samples=(
-            ("Waiting for creating a placement group of specs for 70 seconds. specs=[{}]", {"topic": "waits-for"}),
-            ("WARN aggregator: No endpoints found matching subject worker.load", {"topic": "waits-for", "text": "No endpoints found matching subject worker.load"}),
-            ("store.internal:2379 is not reachable, trying again in 5 s", {"topic": "waits-for"}),
-        ),
+    # nginx: who stands in front of the API waited as long as it was told to
+    _note(
+        "proxy-timeout", "", "upstream timed out", r"\bupstream timed out\b.{0,400}?/(?:v[123]/|generate\b|chat/|api/(?:chat|generate)\b|invocations\b)",
+        '2027/03/02 04:05:06 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream, request: "POST /v1/completions HTTP/1.1"',
+        dialect="proxy",
     ),
-    Pattern(
-        # nginx: who stands in front of the API waited as long as it was told to
-        "proxy-timeout", "proxy", ("upstream timed out",),
-        regex(r"\bupstream timed out\b.{0,400}?/(?:v[123]/|generate\b|chat/|api/(?:chat|generate)\b|invocations\b)"), "note", const={"topic": "proxy-timeout"}, samples=(
-            ('2027/03/02 04:05:06 [error] 7#7: *9 upstream timed out (110: Connection timed out) while reading response header from upstream, request: "POST /v1/completions HTTP/1.1"',
-             {"topic": "proxy-timeout"}),
-        ),
+    # blocks of a cache on their way from one server to another: the transport gave up, or the transfer ended in an error
+    _note(
+        "transfer-failed", "0.9.0 →", ("Transport retry count exceeded", "transfer failed", "NIXL_ERR_"),
+        r"Transport retry count exceeded|\b(?:NIXL|Mooncake|RDMA|KV(?: cache)?) transfer failed\b|\bNIXL_ERR_(?:REMOTE_DISCONNECT|BACKEND|CANCELED)\b",
+        "ERROR 03-02 08:01:02 [nixl_connector.py:1] NIXL transfer failed for request cmpl-1 with state ERR.",
+        "ib_mlx5_log.c:179  UCX  ERROR Transport retry count exceeded on mlx5_2:1/RoCE",
     ),
-    Pattern(
-        # blocks of a cache on their way from one server to another: the transport gave up, or the transfer ended in an error
-        "transfer-failed", "vllm", ("Transport retry count exceeded", "transfer failed", "NIXL_ERR_"),
-        regex(r"Transport retry count exceeded|\b(?:NIXL|Mooncake|RDMA|KV(?: cache)?) transfer failed\b|\bNIXL_ERR_(?:REMOTE_DISCONNECT|BACKEND|CANCELED)\b"), "note",
-        const={"topic": "transfer-failed"}, versions="0.9.0 →", samples=(
-            ("ERROR 03-02 08:01:02 [nixl_connector.py:1] NIXL transfer failed for request cmpl-1 with state ERR.", {"topic": "transfer-failed"}),
-            ("ib_mlx5_log.c:179  UCX  ERROR Transport retry count exceeded on mlx5_2:1/RoCE", {"topic": "transfer-failed"}),
-        ),
-    ),
-    Pattern(
-        # the front end says so when a caller hangs up
-        "aborted-request", "vllm", ("borted request", "aborted."), regex(r"\b[Aa]borted request(?:\(s\))? (?P<text>[\w.-]{4,80}?)\.?$|^Request [\w.-]{4,80} aborted\.$"), "note",
-        const={"topic": "aborted-request"}, versions="0.1.3 →", samples=(
-            ("Aborted request 504b74ba4a0fe75d.", {"topic": "aborted-request", "text": "504b74ba4a0fe75d"}),
-            ("Request chatcmpl-8a1f aborted.", {"topic": "aborted-request"}),
-        ),
+    # the front end says so when a caller hangs up
+    _note(
+        "aborted-request", "0.1.3 →", ("borted request", "aborted."), r"\b[Aa]borted request(?:\(s\))? (?P<text>[\w.-]{4,80}?)\.?$|^Request [\w.-]{4,80} aborted\.$",
+        ("Aborted request 504b74ba4a0fe75d.", {"text": "504b74ba4a0fe75d"}),
+        "Request chatcmpl-8a1f aborted.",
     ),
     Pattern(
         "lmcache-lookup", "lmcache", ("LMCache hit tokens",), regex(r"Total tokens (?P<tokens>\d{1,10}), LMCache hit tokens: (?P<hit_tokens>\d{1,10})"), "cache_lookup",

@@ -112,7 +112,7 @@ def form_of(head: Head) -> str:
         line[:1] in " -" for line in filled
     )  # flat pairs may come again and again, which YAML forbids: `Pairs`
     if nested and sum(_YAML_LINE.match(line) is not None for line in filled) > 0.8 * len(filled):
-        return "yaml" if _yaml_tells(head, lines) else ""
+        return "yaml" if _yaml_tells(lines) else ""
     return ""
 
 
@@ -141,7 +141,7 @@ def _tables_fill(lines: Sequence[str]) -> bool:
     return len(taken) >= _LEAST_ROWS_SHARE * sum(1 for line in some if line.strip())
 
 
-def _yaml_tells(head: Head, lines: Sequence[str]) -> bool:
+def _yaml_tells(lines: Sequence[str]) -> bool:
     if not any(
         meanings(match[1])
         for line in lines

@@ -5,6 +5,7 @@ A value comes as text, or as JSON's own number. NULL is None; what should be a n
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -117,14 +118,12 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
             raise UnreadableError(str(value)[:60])
         return _bounded_text(quantity, str(value).strip())
     if kind == "moment":
-        found = moment(value) if not isinstance(value, str) else moment(value.strip().strip("[]"))
+        found = moment(value.strip().strip("[]") if isinstance(value, str) else value)
         if found is None and isinstance(value, str) and len(value) < 100:
             found = date(value)
-        if found is None and isinstance(value, str) and re.fullmatch(r"[\d.:]+(?:s|m|h)?", value.strip()):
-            return None  # counts from a beginning that nobody tells
-        if found is None and isinstance(value, (int, float)):
-            return None
-        if found is None:
+        # a number that is no date counts from a beginning that nobody tells
+        counts = isinstance(value, (int, float)) or re.fullmatch(r"[\d.:]+(?:s|m|h)?", str(value).strip())
+        if found is None and not counts:
             raise UnreadableError(str(value)[:60])
         return found
     if kind == "age":
@@ -195,20 +194,13 @@ def _bounded(quantity: Quantity, value: Any) -> Any:
     return value
 
 
+_searched = functools.cache(re.compile)
+
+
 def _bounded_text(quantity: Quantity, text: str) -> str:
     if quantity.pattern and not _searched(quantity.pattern).search(text):
         raise UnreadableError(text[:60])
     return text[:_TEXT]
-
-
-_compiled: dict[str, re.Pattern[str]] = {}
-
-
-def _searched(pattern: str) -> re.Pattern[str]:
-    found = _compiled.get(pattern)
-    if found is None:
-        found = _compiled[pattern] = re.compile(pattern)
-    return found
 
 
 # ---- cells of a column

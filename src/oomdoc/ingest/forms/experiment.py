@@ -254,9 +254,7 @@ def says_settings(cells: Sequence[Any]) -> bool:
 
 
 def _can_be(flag: str, cells: Sequence[Any]) -> bool:
-    if flag == "gpu_memory_utilization":
-        return share_of(cells, lambda cell: is_number(cell) and 0 < number_of(cell)[0] <= 1) >= FIT
-    return True
+    return flag != "gpu_memory_utilization" or share_of(cells, lambda cell: is_number(cell) and 0 < number_of(cell)[0] <= 1) >= FIT  # fmt: skip
 
 
 def _is_switch(cell: Any) -> bool:
@@ -272,12 +270,11 @@ class ExperimentRows:
     def add(self, line: int, values: Values) -> None:
         """The tries of one record."""
         plan = self._plan
-        if plan.spread:
-            for name, flag, value in plan.spread:  # each cell is a try of its own
-                if not null(values.get(name)):
-                    self._one(line, values, name, ((flag, value),))
-            return
-        self._one(line, values, plan.outcome)
+        for name, flag, value in plan.spread:  # each cell is a try of its own
+            if not null(values.get(name)):
+                self._one(line, values, name, ((flag, value),))
+        if not plan.spread:
+            self._one(line, values, plan.outcome)
 
     def _one(self, line: int, values: Values, outcome: str, more: Sequence[tuple[str, str]] = ()) -> None:
         plan = self._plan
@@ -288,21 +285,16 @@ class ExperimentRows:
         attempt = self._next_attempt()
         others = {name for name, _, _ in plan.spread} - {outcome}
         shown = ", ".join(f"{name}={value}" for name, value in values.items() if not null(value) and name not in others)[:TEXT_CAP]  # fmt: skip
-        for flag, value in more:
-            self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag, value=value, works=works, text=shown)  # fmt: skip
+        tried: list[tuple[str, str | None]] = [*more]
         for name, flag in plan.settings:
             cell = values.get(name)
             if null(cell):
                 continue
             spoken = list(settings_in(str(cell))) if not flag or flag == "mode" else []
-            if spoken:
-                for tried in spoken:
-                    self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=tried.flag, value=tried.value, works=works, text=shown)  # fmt: skip
-            else:
-                self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag or "configuration", value=str(cell).strip()[:100], works=works, text=shown)  # fmt: skip
-        for name in plan.conditions:
-            if not null(values.get(name)):
-                self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag="@" + "_".join(grammar.pieces(name)), value=str(values[name]).strip()[:100], works=works, text=shown)  # fmt: skip
+            tried += [(one.flag, one.value) for one in spoken] or [(flag or "configuration", str(cell).strip()[:100])]
+        tried += [("@" + "_".join(grammar.pieces(name)), str(values[name]).strip()[:100]) for name in plan.conditions if not null(values.get(name))]  # fmt: skip
+        for flag, value in tried:
+            self._rows.add("trial", line, experiment=self._experiment, attempt=attempt, flag=flag, value=value, works=works, text=shown)  # fmt: skip
         for name, quantity, unit in plan.figures:
             number = _value_of(values.get(name), quantity, unit)
             if number is not None:

@@ -51,12 +51,8 @@ def figure_of(words: Sequence[str], column: Column) -> tuple[str, str]:
     blocks = bool(among & {"block", "blocks"})
     if among & {"hit", "hits", "cached", "reused"}:
         # hits of what was looked up, in one column; a part of the prompts that is written in percent
-        rate = (
-            rate
-            or bool(among & {"queries", "lookups"})
-            or (column.unit != "" and not tokens)
-            or (among >= {"cached", "prompt"} and not tokens)
-        )
+        rate = rate or bool(among & {"queries", "lookups"})
+        rate = rate or (not tokens and (column.unit != "" or among >= {"cached", "prompt"}))
         return "hit_rate" if rate else "hit_tokens", "%" if among & {"pct", "percent"} else ""
     if tokens and not per_second and among & _ASKED:
         return "asked_tokens", ""

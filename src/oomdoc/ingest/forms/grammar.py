@@ -175,13 +175,9 @@ def fate(name: str) -> str:
         told = len(words) == 1 or among & _OF_STATUS  # `ctx_512` counts something else
         bad = (told and any(code in _REFUSALS for code in codes)) or "5" in classes
         good = all(code[0] == "2" for code in codes) and all(before == "2" for before in classes)
-        return (
-            "failed"
-            if bad
-            else "answered"
-            if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED}
-            else ""
-        )
+        if bad:
+            return "failed"
+        return "answered" if good and among & {"http", "status", "xx", "code", *_ANSWERED, *_COUNTED} else ""
     if among & _FAILED:
         return "failed" if among <= _FAILED | _COUNTED | {"http", "client", "gateway"} else ""
     if among & _ANSWERED:
@@ -237,7 +233,7 @@ def column_of(name: str) -> Column:
         or (among <= _IN_USE | _DEVICE | _HOST | _GROUP | _LEFT and among & (_IN_USE | {"vram"}))
     ):
         return _memory(words, unit)
-    return _other(words, among, name)
+    return _other(words, among)
 
 
 def _share_of(words: tuple[str, ...]) -> Column | None:
@@ -303,14 +299,8 @@ def _memory(words: list[str], unit: str) -> Column:
         )
         others = [word for word in rest[:begin] + rest[end:] if word not in _FILL]
         if others:
-            return Column(
-                MEMORY,
-                resource,
-                unit,
-                gpu=gpu,
-                state=_plainly(rest[begin:end]),
-                variant=" ".join(others).replace("_", "."),
-            )
+            compared = " ".join(others).replace("_", ".")
+            return Column(MEMORY, resource, unit, gpu=gpu, state=_plainly(rest[begin:end]), variant=compared)
     owner: list[str] = []
     variant: list[str] = []
     for at, word in enumerate(rest):
@@ -426,7 +416,7 @@ def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
     return None, words
 
 
-def _other(words: list[str], among: set[str], name: str) -> Column:
+def _other(words: list[str], among: set[str]) -> Column:
     timed = next((word for word in reversed(words) if word in _TIME_UNITS), None)
     if timed is not None and "epoch" in among and among <= _MOMENT | {"epoch", "unix", timed}:
         return Column(TIME)  # `epoch_s`; `epoch` alone may count passes over a data set

@@ -291,8 +291,7 @@ class Gatherer:
             return
         known = {taken.name for part in plan.parts for taken in part.columns}
         unknown = tuple(name for name in plan.unknown if name not in known and not is_irrelevant(name))
-        if records:
-            self.filler.announce(records[0].line, replace(plan, unknown=unknown))
+        self.filler.announce(records[0].line, replace(plan, unknown=unknown))
         for record in records:
             self.filler.record(record.line, plan, record.values)
 

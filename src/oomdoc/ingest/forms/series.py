@@ -88,11 +88,8 @@ def _of_program(name: str, column: Column, cells: Sequence[Any]) -> Column | Non
     numbers = [number_or_none(cell) for cell in cells]
     if any(number is None or number != int(number) or 0 < number < _MEGABYTE for number in numbers):
         return None
-    return (
-        Column(grammar.MEMORY, "host", "B", who=name)
-        if max((number or 0 for number in numbers), default=0) >= 100 * _MEGABYTE
-        else None
-    )
+    largest = max((number or 0 for number in numbers), default=0)
+    return Column(grammar.MEMORY, "host", "B", who=name) if largest >= 100 * _MEGABYTE else None
 
 
 _PROGRAM = regex(r"[A-Za-z][A-Za-z0-9.]{1,40}(?:[-_][A-Za-z0-9.]{1,40}){0,4}")
@@ -108,13 +105,7 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
     if any(column.role == grammar.MEMORY and column.resource.startswith("host") and not column.unit and _in_bytes(filled(records, name)) for name, column in columns.items()):  # fmt: skip
         columns = {name: _of_program(name, column, filled(records, name)) or column for name, column in columns.items()}
     sizes = [
-        (
-            name,
-            column,
-            share_unit(filled(records, name))
-            if column.unit == "%"
-            else column.unit or usual_unit(filled(records, name)),
-        )
+        (name, column, _unit_of(column, filled(records, name)))
         for name, column in columns.items()
         if column.role in (grammar.MEMORY, grammar.TOTAL) and share_of(filled(records, name), is_size) >= FIT
     ]
@@ -206,6 +197,10 @@ def _counts_runs(name: str, cells: Sequence[Any]) -> bool:
         return False
     numbers = [number_of(cell)[0] for cell in cells]
     return numbers == sorted(numbers) and len(set(numbers)) >= _RUNS and len(numbers) <= 2 * len(set(numbers))
+
+
+def _unit_of(column: Column, cells: Sequence[Any]) -> str:
+    return share_unit(cells) if column.unit == "%" else column.unit or usual_unit(cells)
 
 
 def usual_unit(cells: Sequence[Any]) -> str:

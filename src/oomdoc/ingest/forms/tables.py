@@ -47,11 +47,9 @@ def _sample(layout: Layout, lines: Sequence[str]) -> list[dict[str, Any]]:
 def header_at(lines: Sequence[str], at: int) -> Layout | None:
     """The layout of the table whose header is this line, if its columns are known and rows follow."""
     line = lines[at]
-    if len(line) > 4000 or not _BEGINS.match(line):
+    if len(line) > 4000 or not _BEGINS.match(line) or _PS.match(line):
         return None
     best: tuple[int, int, Layout] | None = None
-    if _PS.match(line):
-        return None
     for place, layout in enumerate(texts.layouts(line)):
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
@@ -139,7 +137,7 @@ class Tables:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells):
                     taken.add(at)
-                    if tuple(cells) != self.layout.names and not _same_header(cells, self.layout.names):
+                    if self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
                     continue
                 if texts.is_rule(line):
@@ -225,7 +223,3 @@ def names_time(name: str) -> bool:
 
 def _is_prose(cells: Sequence[str]) -> bool:
     return any(cell.count(" ") > _PROSE_WORDS for cell in cells[:1])
-
-
-def _same_header(cells: Sequence[str], names: Sequence[str]) -> bool:
-    return [cell.strip("\"'* ") for cell in cells] == list(names)

@@ -87,10 +87,7 @@ def _overlap(span: tuple[int, int], other: tuple[int, int]) -> float:
 
 
 def _barred(line: str) -> list[str]:
-    text = line.strip()
-    text = text.removeprefix("|")
-    text = text.removesuffix("|")
-    return [_plain(cell) for cell in text.split("|")]
+    return [_plain(cell) for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _within(cells: Sequence[str], inner: Sequence[int]) -> list[str]:
@@ -127,15 +124,12 @@ def layouts(line: str) -> Iterator[Layout]:
     plain = text.translate(_BOXES)
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):
-            if cut == "|" and any(map(_GAPS.search, shared := _barred(plain))):
-                apart = [_GAPS.split(cell) for cell in shared]
-                if _named(names := [name for cell in apart for name in cell]):
-                    yield Layout(cut, _unlike(names), inner=tuple(map(len, apart)))
-            names = (
-                _barred(plain)
-                if cut == "|"
-                else _legends([_plain(cell).strip("\"'") for cell in _delimited(text, cut)])
-            )
+            if cut != "|":
+                names = _legends([_plain(cell).strip("\"'") for cell in _delimited(text, cut)])
+            elif any(map(_GAPS.search, names := _barred(plain))):
+                apart = [_GAPS.split(cell) for cell in names]
+                if _named(inner := [name for cell in apart for name in cell]):
+                    yield Layout(cut, _unlike(inner), inner=tuple(map(len, apart)))
             if _named(names, cut == "|"):
                 yield Layout(cut, _unlike(names))
     stripped = text.strip()

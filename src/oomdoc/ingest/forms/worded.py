@@ -130,13 +130,7 @@ def _sized(series: Series, records: Sequence[dict[str, Any]]) -> bool:
 _IN_A_ROW = frozenset(("turn", "question", "request", "call", "q", "step", "status", _WHAT))
 
 
-def _in_a_row(conditions: Sequence[str]) -> bool:
-    """Whether what tells rows apart is only that they came one after the other: turns of a conversation are no conditions."""
-    return {name.lower() for name in conditions} <= _IN_A_ROW
-
-
-def _kept(series: Series | None) -> set[str]:
-    return {name for name, _, _ in series.memory} if series is not None else set()
+"""Conditions that only say that rows came one after the other: turns of a conversation are none."""
 
 
 class Worded(OfLines):
@@ -169,9 +163,10 @@ class Worded(OfLines):
             own = own_of(records, tables)
             if own is not None and own.series is not None and not _sized(own.series, records):
                 continue
-            if own is not None and own.experiment is not None and _in_a_row(own.experiment.conditions):
+            if own is not None and own.experiment is not None and {name.lower() for name in own.experiment.conditions} <= _IN_A_ROW:  # fmt: skip
                 measured = {name for name, _, _ in own.experiment.figures} | {own.experiment.outcome}
-                records = [{name: cell for name, cell in record.items() if name not in measured or name in _kept(own.series)} for record in records]  # fmt: skip
+                measured -= {name for name, _, _ in own.series.memory} if own.series is not None else set()
+                records = [{name: cell for name, cell in record.items() if name not in measured} for record in records]
                 rows = [(at, record) for (at, _), record in zip(rows, records, strict=True)]
                 own = own_of(records, tables)
             if plan is None and own is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable
 
 from oomdoc.ingest.base import TEXT_CAP, Finish, Row
-from oomdoc.ingest.record import MONTHS
+from oomdoc.ingest.record import MONTHS, utc
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size
 
@@ -33,10 +32,7 @@ def boot_free_time(text: str) -> float | None:
     if not found or found[1] not in MONTHS:
         return None
     day, hour, minute, second, year = (int(found[group]) for group in (2, 3, 4, 5, 6))
-    try:
-        return dt.datetime(year, MONTHS[found[1]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
-    except ValueError:
-        return None
+    return utc(year, MONTHS[found[1]], day, hour, minute, second)
 
 
 def audit_time(text: str) -> float | None:
@@ -54,12 +50,9 @@ def audit_time(text: str) -> float | None:
     day, month = max(one, other), min(one, other)
     if one != other and day <= 12:
         return None  # the order is the locale's
-    try:
-        moment = dt.datetime(2000 + int(found["year"]) % 100, month, day, tzinfo=dt.UTC)
-    except ValueError:
-        return None
+    midnight = utc(2000 + int(found["year"]) % 100, month, day)
     clock = int(found["hour"]) * 3600 + int(found["minute"]) * 60 + int(found["second"])
-    return moment.timestamp() + clock + float(f"0.{found['part']}")
+    return None if midnight is None else midnight + clock + float(f"0.{found['part']}")
 
 
 def size_in_bytes(printed: str) -> int | None:
@@ -87,10 +80,7 @@ def quoted_time(text: str) -> float | None:
     if not found or found["month"] not in MONTHS:
         return None
     day, hour, minute, second = (int(found[name]) for name in ("day", "hour", "minute", "second"))
-    try:
-        return dt.datetime(NOMINAL_YEAR, MONTHS[found["month"]], day, hour, minute, second, tzinfo=dt.UTC).timestamp()
-    except ValueError:
-        return None
+    return utc(NOMINAL_YEAR, MONTHS[found["month"]], day, hour, minute, second)
 
 
 def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:

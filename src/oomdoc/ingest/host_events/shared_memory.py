@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from oomdoc.ingest.base import Pattern, Row, pattern
+from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, event, fact, host_event, size_in_bytes, size_of_df
 
 _FULL_SHARE = 98
@@ -59,13 +59,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "shm-no-space", "shm",
-        (
-            "No space left on device",
-            "failed to extend",
-            "shared memory segment",
-            "shared memory object",
-            "shared memory(shm)",
-        ),
+        phrases("No space left on device|failed to extend|shared memory segment|shared memory object|shared memory(shm)"),
         (
             rf"No space left on device(?=[^\n]{{0,400}}?{SHM_NAME})",
             rf"{SHM_NAME}[^\n]{{0,400}}?No space left on device",

@@ -19,7 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
-from oomdoc.ingest.base import HEAD_BYTES, Head, Rows
+from oomdoc.ingest.base import HEAD_BYTES, Head, Rows, beginning
 from oomdoc.ingest.launch.calls import calls_in
 from oomdoc.ingest.launch.commands import (
     COMMAND_WORDS,
@@ -209,13 +209,9 @@ _UNIT_LIMIT = regex(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of `engine_flag` in the order of the text, and `note` rows for the limits it sets."""
     rows = Rows()
-    parts, held = [], 0
-    for chunk in chunks:  # all of them are drawn, since others listen
-        if held < CAP_BYTES:
-            parts.append(chunk.data)
-            held += len(chunk.data)
-    text = _text_of(b"".join(parts)[:CAP_BYTES])
-    if held > CAP_BYTES:
+    data = beginning(chunks, CAP_BYTES)
+    text = _text_of(data[:CAP_BYTES])
+    if len(data) > CAP_BYTES:
         rows.problem(1, "a launch text of more than 1 MiB: only its beginning was read", text)
     found, _ = _everything(text)
     flags = [one for one in found if one.origin != "bound"]

@@ -106,19 +106,22 @@ def _keywords(inner: str, line: int, named: dict[str, str], sure: bool) -> Itera
             value = _python_value(piece.strip(), named)
             if sure and index == 0 and value and re.fullmatch(r"[\w./-]+", value) and piece.strip()[:1] in "\"'":
                 yield Setting(here, "model", value, "command")
-            for item in _ITEM.finditer(piece) if "{" in piece else ():
-                if item["name"] in ENGINE_FLAGS:
-                    yield Setting(here, item["name"], _literal(item["value"].strip()), "command")
+            yield from _items(piece, here)
             continue
         flag = RENAMED.get(match["name"], match["name"])
         if flag not in ENGINE_FLAGS and "{" in match["value"]:
-            for item in _ITEM.finditer(match["value"]):
-                if item["name"] in ENGINE_FLAGS:
-                    yield Setting(here, item["name"], _literal(item["value"].strip()), "command")
+            yield from _items(match["value"], here)
             continue
         value = _python_value(match["value"].strip(), named)
         if value is not None and (sure or flag in ENGINE_FLAGS or flag in COMMON_FLAGS):
             yield Setting(here, flag, shown(flag, value), "command")
+
+
+def _items(text: str, line: int) -> Iterator[Setting]:
+    """The settings in a dictionary."""
+    for item in _ITEM.finditer(text) if "{" in text else ():
+        if item["name"] in ENGINE_FLAGS:
+            yield Setting(line, item["name"], _literal(item["value"].strip()), "command")
 
 
 def _python_value(printed: str, named: dict[str, str]) -> str | None:

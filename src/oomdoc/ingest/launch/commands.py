@@ -33,6 +33,7 @@ from oomdoc.ingest.launch.shell import (
     shell_words,
     with_values,
 )
+from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 
@@ -63,20 +64,20 @@ _ATTACHED = regex(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
 _SETTERS = frozenset(("export", "env", "set", "ENV", "declare", "local", "readonly"))
 _SUBCOMMANDS = frozenset(("serve", "chat", "complete", "run-batch", "launch", "bench", "omni"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker.exe", "finch"))
-_CONTAINER_VALUES = frozenset(
+_CONTAINER_VALUES = word_set(
     """
     -v --volume -p --publish -e --env --name --gpus --shm-size --memory -m --memory-swap --network --net --ipc --runtime
     --restart --ulimit --device --entrypoint --env-file --cpus --hostname -h --user -u -w --workdir --label -l --mount
     --cap-add --security-opt --pull --platform --cpuset-cpus --cpuset-mems --add-host --group-add --log-opt --log-driver
     --tmpfs --pid --health-cmd
-    """.split()  # noqa: SIM905
+    """
 )
-COMMAND_WORDS = frozenset(
+COMMAND_WORDS = word_set(
     """
     vllm python python3 docker podman nerdctl uv uvx ray torchrun accelerate sh bash zsh env exec sudo nohup srun sbatch
     numactl taskset time timeout unshare systemd-run cmd entrypoint run command args lmdeploy trl prlimit nice kubectl
     mpirun pytest apptainer singularity helm conda poetry screen tmux setsid start_server
-    """.split()  # noqa: SIM905
+    """
 ) | {start.partition(" ")[0] for start in STARTS}
 
 
@@ -89,7 +90,8 @@ def segments(text: str) -> Iterator[list[Word]]:
             ended = True
             continue
         operator = not word.quoted and (word.text in OPERATORS or word.text.endswith(";"))
-        if words and ended and not (word.text.startswith("-") and _is_option_list(words)):
+        # people paste commands without backslashes: a line that begins with an option may go on
+        if words and ended and not (word.text.startswith("-") and _starts_something(words)):
             yield words
             words = []
         ended = False
@@ -104,11 +106,6 @@ def segments(text: str) -> Iterator[list[Word]]:
             words.append(word)
     if words:
         yield words
-
-
-def _is_option_list(words: list[Word]) -> bool:
-    """Whether a line that begins with an option may go on these words: people paste commands without backslashes."""
-    return _starts_something(words)
 
 
 def _starts_something(words: Sequence[Word]) -> bool:
@@ -159,7 +156,7 @@ def _segment(words: Sequence[Word], values: dict[str, str], engine: int = 0) -> 
         return
     other, container = _other_at(rest), _container_at(rest)
     begin = _engine_at(rest) if other is None else None
-    script = next((word for word in rest if word.quoted and SCRIPT.search(word.text)), None)
+    script = _script(rest)
     if container is not None:
         yield from _container(rest[container:], values, engine)
     elif begin is not None:
@@ -168,20 +165,26 @@ def _segment(words: Sequence[Word], values: dict[str, str], engine: int = 0) -> 
         yield from _of_server(other[1], rest[other[0] :], values, engine, positional=True)
     elif (server := marked(word.text for word in rest)) is not None:
         yield from _of_server(server, rest, values, engine, positional=False)
-    elif script is not None:  # handed over in quotes: bash -c "vllm serve ..."
-        for one in settings_of(script.text):
-            yield one._replace(line=script.line + one.line - 1, engine=engine)
-    elif rest[0].text.startswith("-"):
-        options = list(_options(rest, values, engine, every=True))
-        if any(one.flag in ENGINE_FLAGS for one in options):
-            yield from options
+    elif script is not None:
+        yield from _handed_over(script, engine)
     else:
-        options = list(_options(rest[1:], values, engine, every=False))
+        bare = rest[0].text.startswith("-")
+        options = list(_options(rest if bare else rest[1:], values, engine, every=bare))
         if any(one.flag in ENGINE_FLAGS for one in options):
             yield from options
 
 
 SCRIPT = regex(r"\bvllm (?:serve|bench)\s|\bvllm\.entrypoints\.|\bapi_server(?:\.py)?\s+-|\s--(?:gpu-memory|max-model)")
+
+
+def _script(words: Sequence[Word]) -> Word | None:
+    """A command that is handed over in quotes: bash -c "vllm serve ..."."""
+    return next((word for word in words if word.quoted and SCRIPT.search(word.text)), None)
+
+
+def _handed_over(script: Word, engine: int) -> Iterator[Setting]:
+    for one in settings_of(script.text):
+        yield one._replace(line=script.line + one.line - 1, engine=engine)
 
 
 def _container_at(words: Sequence[Word]) -> int | None:
@@ -213,18 +216,8 @@ def _engine_at(words: Sequence[Word]) -> int | None:
 
 
 _LETTER = regex(r"-[A-Za-z]")
-_MODEL_OPTIONS = frozenset(
-    [
-        "--model",
-        "--model-tag",
-        "--model-path",
-        "--model_path",
-        "--model-id",
-        "--model_id",
-        "--model_dir",
-        "--checkpoint_dir",
-        "-m",
-    ]
+_MODEL_OPTIONS = word_set(
+    "--model --model-tag --model-path --model_path --model-id --model_id --model_dir --checkpoint_dir -m"
 )
 
 
@@ -342,11 +335,9 @@ def _container(words: Sequence[Word], values: dict[str, str], engine: int) -> It
     version = image_version(image.text)
     if version:
         yield Setting(image.line, "version", version, "command", engine)
-    begin = _engine_at(rest)
-    script = next((word for word in rest if word.quoted and SCRIPT.search(word.text)), None)
+    begin, script = _engine_at(rest), _script(rest)
     if script is not None:
-        for one in settings_of(script.text):
-            yield one._replace(line=script.line + one.line - 1, engine=engine)
+        yield from _handed_over(script, engine)
     elif begin is None and (server := of_image(image.text)) is not None:
         inner = _other_at(rest)
         yield from _of_server(server, rest[inner[0] :] if inner else rest, values, engine, positional=inner is not None)

@@ -152,13 +152,9 @@ def _block(lines: list[_Line], at: int, depth: int) -> tuple[Any, int]:
     indent, text, _ = lines[at]
     if depth > DEPTH:
         return _scalar(text, lines[at].number), at + 1
-    if text == "-" or text.startswith("- "):
+    if (text + " ").startswith("- "):
         items: list[Any] = []
-        while (
-            at < len(lines)
-            and lines[at].indent == indent
-            and (lines[at].text == "-" or lines[at].text.startswith("- "))
-        ):
+        while at < len(lines) and lines[at].indent == indent and (lines[at].text + " ").startswith("- "):
             rest = lines[at].text[1:].lstrip()
             if not rest:
                 at += 1
@@ -206,8 +202,6 @@ def _value(printed: str, lines: list[_Line], at: int, indent: int, depth: int) -
         deeper = at < len(lines) and (
             lines[at].indent > indent or (lines[at].indent == indent and lines[at].text.startswith("- "))
         )
-        if deeper and not lines[at].text.startswith("- ") and lines[at].indent <= indent:
-            return None, at
         return _block(lines, at, depth + 1) if deeper else (None, at)
     if printed[0] in "[{":
         while not _closed(printed) and at < len(lines) and len(printed) < CALL_CAP:

@@ -33,24 +33,22 @@ _REFERENCE = regex(r"\$(?:\{(?P<braced>\w+)(?::?[-=](?P<default>[^}]*))?\}|(?P<b
 
 def shell_words(text: str) -> Iterator[Word]:
     """Shell words with their lines; a line's end is a word of its own. Unbalanced quotes are letters."""
-    line, piece, begun, quoted, first = 1, "", 0, False, True
+    line, piece, begun, quoted = 1, "", 0, False
     at = 0
     while at < len(text):
         match = _PIECE.match(text, at)
-        if match is None:  # cannot happen: the last alternative takes any character
-            break
+        assert match is not None  # the last alternative takes any character
         at = match.end()
         kind = match.lastgroup
         if kind in ("space", "joined", "end"):
             if begun:
                 yield Word(piece, begun, quoted)
-                piece, begun, quoted, first = "", 0, False, False
+                piece, begun, quoted = "", 0, False
             if kind == "end":
                 yield END
-                first = True
         elif kind == "plain" and not begun and match["plain"].startswith("#"):
-            at = _line_end(text, match.start())  # a comment, the whole line after it
-            first = first or not begun
+            end = text.find("\n", match.start())  # a comment, the whole line after it
+            at = end if end >= 0 else len(text)
         else:
             begun = begun or line
             quoted = quoted or kind in ("double", "single")
@@ -61,11 +59,6 @@ def shell_words(text: str) -> Iterator[Word]:
         line += match[0].count("\n")
     if begun:
         yield Word(piece, begun, quoted)
-
-
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
 
 
 _PROMPT = regex(

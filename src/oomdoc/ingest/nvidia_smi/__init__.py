@@ -112,18 +112,16 @@ class Reader:
             return
         if "\x1b" in text or _ENVELOPE.match(text):
             text, t, _ = peel(text)
-            self._found.t = t if t is not None else self._found.t
+            self._found.dated(t)
         first = text[:1]
         if first == "|":
             self._boxes.add(line, text[:_WIDE])
-        elif first == "+":
-            pass
         elif first == "=" and ("NVSMI LOG" in text or _BLOCK.match(text)):
             self._begin(text)
         elif first == "#":
             self._monitor.header(text)
             self._dated(text)
-        elif first == "<" and text[:2] in ("<?", "<!"):
+        elif first == "+" or text[:2] in ("<?", "<!"):
             pass
         elif first == "<" or (self._query.open and first in " \t" and text.lstrip()[:1] == "<"):
             self._query.xml(line, text)
@@ -139,14 +137,13 @@ class Reader:
             self._monitor.add(line, text)
         elif "," in text:
             if self._csv.add(line, text):
-                self._query.end()
+                self._query.open = None
         else:
             self._dated(text)
 
     def _dated(self, text: str) -> None:
         """A line that says when: what follows is of that moment, also where a person wrote it above a pasted listing."""
-        t = reads.date(text) if len(text) < 200 else None
-        self._found.t = t if t is not None else self._found.t
+        self._found.dated(reads.date(text) if len(text) < 200 else None)
 
     def _begin(self, text: str) -> None:
         """A block header: the time of what follows, or a `-q` listing."""
@@ -154,9 +151,7 @@ class Reader:
         match = _BLOCK.match(text)
         if match:
             self._found.t = stamp(match[1])
-            self._query.end()
-        else:
-            self._query.begin()
+        self._query.open = None if match else Open()
 
 
 KEPT = (Reader, Findings, CsvRows, Boxes, Listing, Monitor, Query, Open, sheets.Sheet)
@@ -176,7 +171,8 @@ def reading(path: str) -> Reader:
 # ---- recognising
 
 _BOX_LINE = regex(r"[|+]")
-_BANNER = regex(r"\| NVIDIA-SMI \d")
+_OWN_LINES = (regex(r"\| NVIDIA-SMI \d"), LISTED, BOX_DEVICE, BOX_SHORT, BOX_PROCESS, BOX_MIG)
+"""Lines that no other tool prints."""
 _WORDS = (
     b"nvidia-smi", b"nvsmi", b"nvidia_smi", b"nvml", b"device handle", b"no devices were", b"(uuid", b"mib", b"# gpu", b"#date",
     b"mib |", b"#time", b"memory.", b"utilization.", b"memory_", b"utilization_", b"gpu_uuid", b"gpu_memory",
@@ -205,14 +201,7 @@ def matches(head: Head) -> bool:
     monitor = 0
     for line in lines:
         cells = line.count(",") + 1
-        if (
-            _BANNER.match(line)
-            or LISTED.match(line)
-            or BOX_DEVICE.match(line)
-            or BOX_SHORT.match(line)
-            or BOX_PROCESS.match(line)
-            or BOX_MIG.match(line)
-        ):
+        if any(shape.match(line) for shape in _OWN_LINES):
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:
             return False  # a table of somebody's own: `forms` knows its names

@@ -43,9 +43,8 @@ class Boxes:
         """A line of it."""
         if short := BOX_SHORT.match(text):
             self._box = None
-            self._found.device(line, int(short["gpu"]), short["name"], int(short["total"]) * MIB)
-            share = int(short["util"]) / 100 if short["util"] and int(short["util"]) <= 100 else None
-            self._found.samples.append((line, self._found.t, int(short["gpu"]), int(short["used"]) * MIB, int(short["total"]) * MIB, share, None))  # fmt: skip
+            sizes = int(short["used"]) * MIB, int(short["total"]) * MIB
+            self._device(line, int(short["gpu"]), short["name"], *sizes, short["util"])
             return
         match = BOX_DEVICE.match(text)
         if match:
@@ -59,9 +58,7 @@ class Boxes:
                 self._box = None
                 util = _BOX_UTIL.match(cells[2])
                 used, total = (int(found[1]) * MIB, int(found[2]) * MIB) if found[1] else (None, None)
-                self._found.device(line, gpu, name, total)
-                share = int(util[1]) / 100 if util and int(util[1]) <= 100 else None
-                self._found.samples.append((line, self._found.t, gpu, used, total, share, None))
+                self._device(line, gpu, name, used, total, util[1] if util else None)
             elif not text.strip("|+-= "):
                 self._box = None
             return
@@ -73,16 +70,14 @@ class Boxes:
             )
         elif match := BOX_PROCESS.match(text):
             used = int(match[5][:-3]) * MIB if match[5].endswith("MiB") else None
-            self._found.rows.add(
-                "gpu_process",
-                line,
-                t=self._found.t,
-                gpu=int(match[1]),
-                pid=int(match[2]),
-                type=match[3],
-                name=match[4],
-                used_bytes=used,
-            )
+            self._found.process(line, self._found.t, int(match[1]), int(match[2]), match[3], match[4], used)
+
+    def _device(
+        self, line: int, gpu: int, name: str | None, used: int | None, total: int | None, util: str | None
+    ) -> None:
+        self._found.device(line, gpu, name, total)
+        share = int(util) / 100 if util and int(util) <= 100 else None
+        self._found.samples.append((line, self._found.t, gpu, used, total, share, None))
 
 
 class Listing:
@@ -147,10 +142,7 @@ class Monitor:
                 pid = reads.whole(row["pid"])
                 if pid is not None:
                     kind = row.get("type")
-                    self._found.rows.add(
-                        "gpu_process", line, t=t, gpu=gpu, pid=pid, type=None if kind in (None, "-") else kind,
-                        name=row.get("command"), used_bytes=used,
-                    )  # fmt: skip
+                    self._found.process(line, t, gpu, pid, None if kind == "-" else kind, row.get("command"), used)
             elif {"fb", "sm", "mem"} & row.keys():
                 util, busy = reads.share(row.get("sm", "-")), reads.share(row.get("mem", "-"))
                 self._found.samples.append((line, t, gpu, used, None, util, busy))

@@ -72,23 +72,19 @@ class CsvRows:
         return False
 
     def _row(self, line: int, sheet: sheets.Sheet, values: Mapping[str, Any]) -> None:
-        gpu = values.get("gpu")
-        identity = values.get("uuid") or values.get("bus")
+        get = values.get
+        gpu, identity = get("gpu"), get("uuid") or get("bus")
         if identity and gpu is not None:
             self._found.indices[identity] = gpu
         elif identity and (not sheet.of_processes or identity in self._found.indices):
             gpu = self._found.index(identity)
-        t = values["t"] if values.get("t") is not None else self._found.t
+        t = values["t"] if get("t") is not None else self._found.t
         if sheet.of_processes:
-            self._found.rows.add(
-                "gpu_process", line, t=t, gpu=gpu, pid=values.get("pid"), type="C", name=values.get("process"),
-                used_bytes=values.get("process_bytes"), gpu_uuid=values.get("uuid"),
-            )  # fmt: skip
+            self._found.process(line, t, gpu, get("pid"), "C", get("process"), get("process_bytes"), get("uuid"))
             return
-        if values.get("name"):
-            self._found.device(line, gpu, values["name"], values.get("total_bytes"))
+        if get("name"):
+            self._found.device(line, gpu, values["name"], get("total_bytes"))
         if sheet.measures:
-            get = values.get
             row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
             self._found.samples.append(row)
             self._found.clock(line, t, gpu, get("clock"), get("hot"), get("gpu_util"))

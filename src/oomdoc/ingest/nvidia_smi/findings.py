@@ -41,6 +41,17 @@ class Findings:
                 "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1, used_bytes=used
             )
 
+    def process(
+        self, line: int, t: float | None, gpu: int | None, pid: int | None, kind: str | None, name: str | None,
+        used: int | None, uuid: str | None = None,
+    ) -> None:  # fmt: skip
+        """A process on a device."""
+        self.rows.add("gpu_process", line, t=t, gpu=gpu, pid=pid, type=kind, name=name, used_bytes=used, gpu_uuid=uuid)
+
+    def dated(self, t: float | None) -> None:
+        """A moment that was told, if it was one: what follows is of it."""
+        self.t = self.t if t is None else t
+
     def index(self, identity: str) -> int:
         """The index of a device by its uuid or bus id: what the source said of it, else the order of appearance."""
         return self.indices.setdefault(identity, len(self.indices))

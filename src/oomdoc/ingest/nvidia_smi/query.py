@@ -33,14 +33,6 @@ class Query:
         self._found = found
         self.open: Open | None = None
 
-    def begin(self) -> None:
-        """A listing begins."""
-        self.open = Open()
-
-    def end(self) -> None:
-        """What follows is no part of a listing."""
-        self.open = None
-
     def add(self, line: int, text: str) -> None:
         """A line of the text form."""
         query = self.open
@@ -97,23 +89,18 @@ class Query:
         query = self.open
         assert query is not None
         if name == "timestamp":
-            t = reads.date(value)
-            self._found.t = t if t is not None else self._found.t
+            self._found.dated(reads.date(value))
             return
         section = query.sections[-1][1] if query.sections else ""
-        path = {entry for _, entry in query.sections}
+        sliced = any(entry == "mig device" for _, entry in query.sections)
         try:
             if section == "fb memory usage" and name in ("total", "used"):
-                target = query.slice if "mig device" in path else query.device
+                target = query.slice if sliced else query.device
                 target[name], target["line"] = reads.memory(value), line
-            elif (
-                section == "utilization"
-                and name in ("gpu", "gpu util", "memory", "memory util")
-                and "mig device" not in path
-            ):
+            elif section == "utilization" and name in ("gpu", "gpu util", "memory", "memory util") and not sliced:
                 query.device["memory_util" if name.startswith("memory") else "gpu_util"] = reads.share(value)
                 query.device.setdefault("line", line)
-            elif name in ("gpu instance id", "compute instance id") and "mig device" in path and not query.process:
+            elif name in ("gpu instance id", "compute instance id") and sliced and not query.process:
                 query.slice["key"], query.slice["line"] = f"{query.slice.get('key', '')}/{value[:20]}", line
             elif name == "product name":
                 query.name = None if reads.null(value) else value
@@ -121,14 +108,10 @@ class Query:
                 self._finish_process()
                 query.process = {"line": line, "pid": reads.whole(value)}
             elif query.process and name in ("type", "name", "used gpu memory"):
-                known = (
-                    value
-                    if name != "used gpu memory"
-                    else reads.memory(value)
-                    if reads.MEMORY.fullmatch(value)
-                    else None
-                )
-                query.process[name] = None if known == "" else known
+                known: Any = value or None
+                if name == "used gpu memory":
+                    known = reads.memory(value) if reads.MEMORY.fullmatch(value) else None
+                query.process[name] = known
         except reads.UnreadableError:
             self._found.rows.problem(line, f"no value of {name}: {value[:60]}", value)
 
@@ -143,10 +126,8 @@ class Query:
         query = self.open
         if query and query.process:
             process, query.process = query.process, {}
-            self._found.rows.add(
-                "gpu_process", process["line"], t=self._found.t, gpu=query.gpu, pid=process["pid"], type=process.get("type"),
-                name=process.get("name"), used_bytes=process.get("used gpu memory"),
-            )  # fmt: skip
+            told = (process.get(name) for name in ("pid", "type", "name", "used gpu memory"))
+            self._found.process(process["line"], self._found.t, query.gpu, *told)
 
     def finish(self) -> None:
         """A device of a `-q` listing is complete."""
