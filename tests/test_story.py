@@ -46,7 +46,9 @@ def test_the_steps_lead_to_exactly_the_figure_shown(name: str) -> None:
     counted = [item.id for item in (*first.evidence, *first.against) if item.weight]
     assert [step.evidence for step in rest if step.evidence] == counted
     for form in ("terminal", "markdown", "html"):
-        page = re.sub(r"<[^>]+>", " ", REPORTS[form](report, width=120, everything=True))
+        page = REPORTS[form](report, width=120, everything=True)
+        if form == "html":  # elsewhere "<1%" is no tag
+            page = re.sub(r"<[^>]+>", " ", page)
         assert re.search(
             rf"= ?\**{re.escape(percent(first.probability))}|= +{re.escape(percent(first.probability))}", page
         ), form

@@ -345,7 +345,7 @@ def test_a_kill_is_told_at_its_own_time(tmp_path: Path) -> None:
     failed = OWN_ERROR + "(APIServer pid=7) INFO 11-24 09:20:05 [launcher.py:90] Application shutdown complete.\n"
     (tmp_path / "vllm.log").write_text(serving(failed) + start(hour=13))
     (tmp_path / "dmesg.txt").write_text(kill("Mon Nov 24 13:00:12 2025", "python3", group))
-    with oomdoc.analyze(tmp_path) as analysis:
+    with oomdoc.analyze(tmp_path, oomdoc.Options(wording=False)) as analysis:
         story = analysis.report.story
     assert story is not None
     (ended,) = [link.says for link in story.chain if "the kernel ended the process" in link.says]

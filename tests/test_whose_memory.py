@@ -209,7 +209,7 @@ def test_offload_of_all_ranks_against_what_was_available(tmp_path: Path, each: s
 (EngineCore pid=20) ERROR 05-19 22:41:47 [multiproc_executor.py:296] Worker proc VllmWorker-2 died unexpectedly (exit code: -9), shutting down executor.
 """
     cause, probability = first(tmp_path, {"serve.log": log})
-    assert (cause == "host-memory-exhausted" and probability > 0.9) is told
+    assert (cause == "host-memory-exhausted" and probability > 0.85) is told
 
 
 @pytest.mark.parametrize(

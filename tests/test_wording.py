@@ -123,7 +123,7 @@ def test_without_words_the_signs_judge_alone() -> None:
         ]
     for cause, weights in told[0].items():
         assert weights.pop(wording.ID) == pytest.approx(both.wording[cause], abs=1e-4)
-        assert weights == told[1][cause]
+        assert wording.ID not in told[1][cause]
 
 
 def test_a_rule_of_ones_own_is_weighed_without_words(tmp_path: Path) -> None:

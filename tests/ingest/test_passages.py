@@ -159,10 +159,10 @@ def test_from_a_session_to_the_verdict(tmp_path: Path) -> None:
         + "$ kubectl get pod granite-0 -o jsonpath='{.status.containerStatuses[0].lastState}'\n"
         + '{"terminated":{"exitCode":137,"reason":"OOMKilled"}}\n'
     )
-    with oomdoc.analyze(str(bundle)) as analysis:
+    with oomdoc.analyze(str(bundle), oomdoc.Options(wording=False)) as analysis:
         first = analysis.report.diagnoses[0]
     assert first.cause == "host-memory-exhausted"
-    assert first.probability > 0.9
+    assert first.probability > 0.85
 
 
 def test_the_pod_that_is_named_as_a_server_is_the_server(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_the_pod_that_is_named_as_a_server_is_the_server(tmp_path: Path) -> None
             f"$ kubectl get pod {pod} -o jsonpath='{{.status.containerStatuses[0].lastState}}'\n"
             '{"terminated":{"exitCode":137,"reason":"OOMKilled"}}\n'
         )
-        with oomdoc.analyze(str(bundle)) as analysis:
+        with oomdoc.analyze(str(bundle), oomdoc.Options(wording=False)) as analysis:
             first = analysis.report.diagnoses[:1]
-        told = bool(first) and first[0].cause == "host-memory-exhausted" and first[0].probability > 0.9
+        told = bool(first) and first[0].cause == "host-memory-exhausted" and first[0].probability > 0.85
         assert told == pod.startswith("vllm")

@@ -131,7 +131,7 @@ def test_new_rules_judge_kept_evidence_without_reading(tmp_path: Path) -> None:
     (mine / "gpu-shared.toml").write_text(text.replace("title", "# my own\ntitle", 1))
     told = night(tmp_path / "s", tmp_path / "in", SECOND, rules=tmp_path / "rules")
     assert (told.counts.judged, told.counts.read, told.new_incidents) == (2, 0, 0)
-    same = "SELECT bundle, cause, probability, fingerprint FROM incident WHERE night = '{}' ORDER BY bundle"
+    same = "SELECT bundle, cause, fingerprint FROM incident WHERE night = '{}' ORDER BY bundle"
     assert ask(tmp_path / "s", same.format(FIRST)) == ask(tmp_path / "s", same.format(SECOND))
     assert night(tmp_path / "s", tmp_path / "in", THIRD, rules=tmp_path / "rules").counts.unchanged == 2
 

@@ -160,8 +160,19 @@ WITH pick AS (
 ), others AS (
   -- a panel or a scrape shows whoever serves: where another start does, it is no sign that this one came up
   SELECT count(*) > 0 AS serve FROM focus f JOIN incident i ON i.incident = f.incident JOIN engine_start s ON s.served AND s.start_id <> i.start_id
+), beyond AS (
+  -- another log that goes on after this start had died is another server's, or of its next life
+  SELECT x.source
+  FROM focus f
+  JOIN incident i ON i.incident = f.incident
+  JOIN outcome c ON c.start_id = i.start_id AND c.outcome IN ('died', 'refused')
+  JOIN seen.engine_stat x ON x.source <> i.start_source AND x.t > i.t + $log_goes_on
+  JOIN engine_start s ON s.source = x.source
+  GROUP BY x.source
 ), stats AS (
-  SELECT count(*) AS n FROM seen.engine_stat x, others o WHERE NOT o.serve OR x.source IN (SELECT source FROM engine_start)
+  SELECT count(*) AS n
+  FROM seen.engine_stat x, others o
+  WHERE (NOT o.serve OR x.source IN (SELECT source FROM engine_start)) AND x.source NOT IN (SELECT source FROM beyond)
 )
 , worker AS (
   SELECT coalesce(max(rank), -1) + 1 AS ranks, count(DISTINCT pid) AS pids,
