@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from learn_wording import tell
 from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import Rule, load_rules
 from oomdoc.judge.weigh import ELSEWHERE, log_odds, weight_of
@@ -98,17 +99,7 @@ def later(cases: Sequence[counting.Case], rules: Sequence[Rule], rounds: frozens
         these = unseen if words else [replace(case, wording={}) for case in unseen]
         for title, weights in (("counted", None), ("fitted", fitted)):
             ranked = [counting.ranking(case, rules, weights) for case in these]
-            made = counting.figures(these, rules, ranked, weights)
-            chance = [counting.chances(each, rules, weights)[0] for each in ranked]
-            sure = [
-                each[0][1] in (case.cause, *case.also)
-                for case, each, p in zip(these, ranked, chance, strict=True)
-                if p >= 0.9
-            ]
-            print(
-                f"{title}, {'with' if words else 'without'} words: {made.bundles} bundles, fair {made.fair:.3f}, label {made.strict:.3f}, "
-                f"first three {made.top3:.3f}, Brier {made.brier:.3f}, ECE {made.ece:.3f}, right at 0.9 or more {sum(sure)} of {len(sure)}"
-            )
+            tell(f"{title}, {'with' if words else 'without'} words", these, rules, ranked, weights)
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ from oomdoc.evidence.words import PART_BYTES, beginning_of, end_of
 from oomdoc.intake.bundle import open_bundle
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import unwrap
+from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import load_rules
 from oomdoc.judge.wording import SAID, Model, heard
 from oomdoc.sweep import counting
@@ -202,15 +203,16 @@ def left_out(told: Sequence[Told], rounds: Path) -> None:
         ranked = counting.left_out(these, rules)
         for group, places in groups.items():
             some = [these[at] for at in places]
-            _print(f"{title}, {group}", some, rules, [ranked[at] for at in places])
+            tell(f"{title}, {group}", some, rules, [ranked[at] for at in places])
 
 
-def _print(title: str, cases: Sequence[counting.Case], rules: Any, rankings: Any) -> None:
-    made = counting.figures(cases, rules, rankings)
+def tell(title: str, cases: Sequence[counting.Case], rules: Any, rankings: Any, fitted: Fitted | None = None) -> None:
+    """Print what rankings are worth, in a line."""
+    made = counting.figures(cases, rules, rankings, fitted)
     sure = [
         ranked[0][1] in (case.cause, *case.also)
         for case, ranked in zip(cases, rankings, strict=True)
-        if counting.chances(ranked, rules)[0] >= 0.9
+        if counting.chances(ranked, rules, fitted)[0] >= 0.9
     ]
     print(
         f"{title}: {made.bundles} bundles, fair {made.fair:.3f}, label {made.strict:.3f}, first three {made.top3:.3f}, "

@@ -574,6 +574,7 @@ def test_hostile_queries_are_unknown_and_warned_of_and_the_others_go_on(log: Pat
     assert not list(tmp_path.glob("leak*"))
     ours = [diagnosis for diagnosis in told["diagnoses"] if not diagnosis["cause"].startswith("hostile")]
     # a rival more takes its share, and no more
+    assert all(more["probability"] <= less["probability"] for more, less in zip(ours, plain["diagnoses"], strict=True))
     assert [{**diagnosis, "rank": 0, "probability": 0} for diagnosis in ours] == [
         {**diagnosis, "rank": 0, "probability": 0} for diagnosis in plain["diagnoses"]
     ]

@@ -20,7 +20,6 @@ import oomdoc.judge.weigh
 from oomdoc.judge.rules import ActionRule, EvidenceRule, ReasonRule, Rule, load_rules
 from oomdoc.judge.weigh import (
     ACTION_FROM,
-    CEILING,
     LEFT_OVER,
     Answer,
     Ask,
@@ -33,7 +32,7 @@ from oomdoc.judge.weigh import (
     weigh,
     weight_of,
 )
-from oomdoc.model import Diagnosis
+from oomdoc.model import FINEST, Diagnosis
 
 Rows = Mapping[str, Mapping[str, Any] | None]
 
@@ -139,13 +138,13 @@ def test_groups_are_apart_from_each_other() -> None:
 
 def test_the_ceiling() -> None:
     of = rule(*(item(name, 0.99, 0.01) for name in "abcdef"))
-    assert diagnose(of, holding(*"abcdef")).probability == CEILING == 0.99
+    assert diagnose(of, holding(*"abcdef")).probability == FINEST == 0.99
     assert chance(of, holding(failing=tuple("abcdef"))) == pytest.approx(0, abs=1e-11)
 
 
 @pytest.mark.parametrize("odds", [-1e6, -745.2, -40.0, 0.0, 40.0, 709.8, 1e6, math.inf, -math.inf])
 def test_no_odds_overflow(odds: float) -> None:
-    assert 0 <= probability(odds) <= CEILING
+    assert 0 <= probability(odds) <= FINEST
 
 
 def test_no_row_and_null_are_unknown() -> None:
@@ -276,7 +275,7 @@ def test_beyond_the_ceiling_the_odds_still_rank() -> None:
     ask = holding("a", "b", "c")
     told = rank([weigh(rule(item("a", 0.999, 0.001), name="a-weaker"), ask), weigh(strong, ask)], ask)
     assert [diagnosis.cause for diagnosis in told] == ["z-strong", "a-weaker"]
-    assert [diagnosis.probability for diagnosis in told] == [CEILING, CEILING]
+    assert [diagnosis.probability for diagnosis in told] == [FINEST, FINEST]
 
 
 # ---- shares among rivals, by hand
@@ -392,7 +391,7 @@ def test_it_is_bayes(prior: float, pieces: list[tuple[float, float, None, bool |
     for a, b, _, holds in pieces:
         if holds is not None:
             cause, other = cause * (a if holds else 1 - a), other * (b if holds else 1 - b)
-    assert chance(of, ask) == pytest.approx(min(CEILING, cause / (cause + other)), rel=1e-6, abs=1e-9)
+    assert chance(of, ask) == pytest.approx(min(FINEST, cause / (cause + other)), rel=1e-6, abs=1e-9)
 
 
 @given(SHARE, st.lists(PIECE, max_size=6), st.tuples(SHARE, SHARE), GROUP)
@@ -445,7 +444,7 @@ def test_the_order_of_evidence_does_not_matter(
 
 @given(SHARE)
 def test_odds_and_back(share: float) -> None:
-    assert probability(log_odds(share)) == pytest.approx(min(share, CEILING))
+    assert probability(log_odds(share)) == pytest.approx(min(share, FINEST))
 
 
 @given(st.floats(-50, 50), st.floats(0, 20))

@@ -12,7 +12,7 @@ import oomdoc
 from oomdoc.evidence.words import PART_BYTES, words_in
 from oomdoc.judge import wording
 from oomdoc.judge.rules import load_rules
-from oomdoc.judge.weigh import Answer, diagnose, tally
+from oomdoc.judge.weigh import Answer, diagnose, tally, weight_of
 from oomdoc.judge.wording import FEWEST, MOST, Model, Wording, heard, shipped, vocabulary
 from verdicts import UP, minute
 
@@ -121,9 +121,15 @@ def test_without_words_the_signs_judge_alone() -> None:
             }
             for each in (both, signs)
         ]
+    rules = {rule.id: rule for rule in load_rules(tests=False)[0]}
     for cause, weights in told[0].items():
         assert weights.pop(wording.ID) == pytest.approx(both.wording[cause], abs=1e-4)
-        assert wording.ID not in told[1][cause]
+        judged = {item.id: item for item in rules[cause].evidence}
+        assert {name: weight for name, weight in told[1][cause].items() if weight} == {
+            name: pytest.approx(weight_of(judged[name], signs.answers[cause][name]), abs=1e-4)
+            for name, weight in told[1][cause].items()
+            if weight
+        }
 
 
 def test_a_rule_of_ones_own_is_weighed_without_words(tmp_path: Path) -> None:

@@ -131,8 +131,12 @@ def test_new_rules_judge_kept_evidence_without_reading(tmp_path: Path) -> None:
     (mine / "gpu-shared.toml").write_text(text.replace("title", "# my own\ntitle", 1))
     told = night(tmp_path / "s", tmp_path / "in", SECOND, rules=tmp_path / "rules")
     assert (told.counts.judged, told.counts.read, told.new_incidents) == (2, 0, 0)
-    same = "SELECT bundle, cause, fingerprint FROM incident WHERE night = '{}' ORDER BY bundle"
-    assert ask(tmp_path / "s", same.format(FIRST)) == ask(tmp_path / "s", same.format(SECOND))
+    same = "SELECT bundle, cause, probability, fingerprint FROM incident WHERE night = '{}' ORDER BY bundle"
+    # what these rules say of the same bundles where they are read
+    assert night(tmp_path / "anew", tmp_path / "in", SECOND, rules=tmp_path / "rules").counts.read == 2
+    assert ask(tmp_path / "s", same.format(SECOND)) == ask(tmp_path / "anew", same.format(SECOND))
+    of_cause = same.replace("probability, ", "")
+    assert ask(tmp_path / "s", of_cause.format(FIRST)) == ask(tmp_path / "s", of_cause.format(SECOND))
     assert night(tmp_path / "s", tmp_path / "in", THIRD, rules=tmp_path / "rules").counts.unchanged == 2
 
 

@@ -18,7 +18,7 @@ from oomdoc.evidence.tables import WRITER_SUFFIX, path_of
 from oomdoc.intake.bundle import Intake
 from oomdoc.judge import fitted as fitted_weights
 from oomdoc.judge.missing import collect_next, unanswered
-from oomdoc.judge.rules import Rule, is_shipped, place_of, rules_version, shipped_queries, shipped_questions
+from oomdoc.judge.rules import Rule, place_of, rules_version, shipped_queries, shipped_questions, shipped_rules
 from oomdoc.judge.weigh import Finding, rank, weigh
 from oomdoc.judge.wording import Wording, heard, shipped
 from oomdoc.ledger import default_step, expectation, ledger, model_config
@@ -62,7 +62,7 @@ def assemble(
     The findings beside the report are those of the gravest incident.
     """
     store.trust(shipped_queries(rules), shipped_questions(rules))
-    fitted = {rule.id: fitted_weights.shipped() for rule in rules if learnt and is_shipped(rule)}
+    fitted = {rule.id: fitted_weights.shipped() for rule in shipped_rules(rules)} if learnt else {}
     engines = _engines(store)
     config = config or _config_in_bundle(store)
     rows = store.rows_of("SELECT * FROM incident")

@@ -141,25 +141,22 @@ def rules_version(rules: Iterable[Rule]) -> str:
 
 def shipped_queries(rules: Iterable[Rule]) -> Iterator[str]:
     """The queries of those rules that came with the program, not from a folder of somebody else."""
-    for rule in _shipped(rules):
+    for rule in shipped_rules(rules):
         yield from (action.sql for action in rule.actions)
     yield from shipped_questions(rules)
 
 
 def shipped_questions(rules: Iterable[Rule]) -> Iterator[str]:
     """Those of them that answer nothing about a bundle without evidence: all but advice, which may need none."""
-    for rule in _shipped(rules):
+    for rule in shipped_rules(rules):
         yield from (item.sql for item in rule.evidence)
         yield from (reason.sql for reason in rule.reasons)
 
 
-def _shipped(rules: Iterable[Rule]) -> Iterator[Rule]:
-    return (rule for rule in rules if is_shipped(rule))
-
-
-def is_shipped(rule: Rule) -> bool:
-    """Whether a rule came with the program, not from a folder of somebody else."""
-    return rule.path.is_relative_to(rules_folder())
+def shipped_rules(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Those that came with the program, not from a folder of somebody else."""
+    own = rules_folder()
+    return (rule for rule in rules if rule.path.is_relative_to(own))
 
 
 def place_of(rules: Iterable[Rule], sql: str) -> str:

@@ -20,8 +20,7 @@ from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import ActionRule, EvidenceRule, Rule
 from oomdoc.judge.wording import ID as WORDING
 from oomdoc.judge.wording import Wording
-from oomdoc.model import FINEST as CEILING
-from oomdoc.model import Action, Diagnosis, Evidence
+from oomdoc.model import FINEST, Action, Diagnosis, Evidence
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes, show_seconds
 
@@ -115,18 +114,23 @@ def log_odds(p: float) -> float:
 
 
 def probability(odds: float) -> float:
-    """The probability of log-odds, held between 1 - CEILING and CEILING... computed without overflow."""
+    """The probability of log-odds, held between 1 - FINEST and FINEST... computed without overflow."""
     p = 1 / (1 + math.exp(-max(-40.0, min(40.0, odds))))
-    return min(CEILING, p)
+    return min(FINEST, p)
 
 
-def stated(odds: float, share: float) -> float:
-    """The probability that a report states: by a cause's own evidence or by its share among the rivals, whichever is larger.
+def stated(odds: float, share: float, fitted: bool = False) -> float:
+    """The probability that a report states: by a cause's own evidence or by its share among the rivals, whichever is larger; of fitted weights the share.
 
-    >>> stated(6.0, 0.5), stated(0.0, 1.0)
-    (0.99, 0.89)
+    >>> stated(6.0, 0.5), stated(0.0, 1.0), stated(6.0, 0.5, fitted=True)
+    (0.99, 0.89, 0.5)
     """
-    return max(probability(odds), LEFT_OVER * share)
+    return min(FINEST, share) if fitted else max(probability(odds), LEFT_OVER * share)
+
+
+def sharpness_of(fitted: bool) -> float:
+    """What log-odds are divided by for shares: fitted weights do not say things twice."""
+    return FITTED_SHARPNESS if fitted else SHARPNESS
 
 
 def shares(odds: Sequence[float], unseen: Sequence[float | None] = (), sharpness: float = SHARPNESS) -> list[float]:
@@ -191,8 +195,9 @@ def rank(findings: Iterable[Finding], ask: Ask) -> tuple[Diagnosis, ...]:
     the same bytes."""
     found = tuple(findings)
     together = any(finding.fitted for finding in found)
-    odds, unseen = [finding.odds for finding in found], [finding.rule.unseen for finding in found]
-    among = shares(odds, unseen, FITTED_SHARPNESS) if together else shares(odds, unseen)
+    among = shares(
+        [finding.odds for finding in found], [finding.rule.unseen for finding in found], sharpness_of(together)
+    )
     told = [(diagnose(finding, ask, share), finding.odds) for finding, share in zip(found, among, strict=True)]
     told.sort(key=lambda item: (-item[0].probability, -item[1], item[0].cause))
     return tuple(replace(diagnosis, rank=place) for place, (diagnosis, _) in enumerate(told, 1))
@@ -217,7 +222,7 @@ def diagnose(finding: Finding, ask: Ask, share: float = 0.0) -> Diagnosis:
     if finding.wording is not None and finding.wording.words:
         (support if finding.wording.weight > 0 else against).append(_heard(finding.wording))
     own = probability(finding.odds)
-    p = min(CEILING, share) if finding.fitted else stated(finding.odds, share)
+    p = stated(finding.odds, share, finding.fitted)
     reason = None
     actions: list[Action] = []
     if p >= ACTION_FROM:

@@ -31,16 +31,16 @@ def got_over(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     given another setting, and of whose work nothing is shown, is a try: what failed without it is what is asked about. An argument that the
     engine refused, in a source that tells of nothing else, is over with the next run of the same script that came up.
     """
-    models, settings = models_of(store), _settings(store)
-    at_work, refused = _at_work(store, lives), _refused_arguments(store)
     timed = [life for life in lives if life.begin_t is not None]
     newest = max(timed, key=lambda life: (life.begin_t or 0.0, life.id), default=None)
-    if newest is None:
+    if newest is None or all(life.source == newest.source for life in lives):
         return {}
+    models = models_of(store)
     if newest.end == "failed":
         return _of_an_earlier_model(lives, newest, models)
     if not newest.served or newest.end == "killed":
         return {}
+    settings, at_work, refused = _settings(store), _at_work(store, lives), _refused_arguments(store)
     found: dict[str, str] = {}
     for source in sorted({life.source for life in lives} - {newest.source}):
         own = [life for life in lives if life.source == source]
@@ -48,8 +48,7 @@ def got_over(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
         if another and not (own[-1].served and own[-1].end in ("open", "stopped")):
             continue  # that another model's server came up says nothing of it, where its own never did
         bad = [life for life in own if life.end in ("failed", "killed")]
-        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
-        before = (newest.begin_t or 0.0) - last
+        before = _before(own, newest)
         if source in refused and numbered_before(source, newest.source):
             found[source] = f"an argument was refused, and {newest.source}, a later run of the same, came up"
         old, new = settings.get(source, {}), settings.get(newest.source, {})
@@ -63,6 +62,12 @@ def got_over(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
                 f"a failure {show_seconds(before)} before the server of {newest.source} came up with another {changed[0]}"
             )
     return found
+
+
+def _before(own: Sequence[Life], newest: Life) -> float:
+    """Seconds from the last end of these lives to the beginning of the newest; far below zero where an end is not told."""
+    last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
+    return (newest.begin_t or 0.0) - last
 
 
 def models_of(store: Tables) -> dict[str, str]:
@@ -119,8 +124,7 @@ def _of_an_earlier_model(lives: Sequence[Life], newest: Life, models: Mapping[st
     model = models.get(newest.source)
     for source in sorted({life.source for life in lives} - {newest.source}):
         own = [life for life in lives if life.source == source]
-        last = max((life.end_t if life.end_t is not None else math.inf for life in own), default=math.inf)
-        before = (newest.begin_t or 0.0) - last
+        before = _before(own, newest)
         if (
             model
             and models.get(source, model) != model

@@ -35,17 +35,15 @@ def steps(seen: Seen) -> tuple[Step, ...]:
 
 def _rest(seen: Seen, first: Diagnosis, reached: float) -> str:
     """Why the figure is not what the lines give by themselves."""
+    rival = next((item for item in seen.report.diagnoses if item.cause != first.cause), None)
+    nearest = (
+        f"; the nearest ({rival.cause}) is at {percent(rival.own_probability)} by its own evidence" if rival else ""
+    )
     if first.probability > reached:
-        rival = next((item for item in seen.report.diagnoses if item.cause != first.cause), None)
-        nearest = (
-            f"; the nearest ({rival.cause}) is at {percent(rival.own_probability)} by its own evidence" if rival else ""
-        )
         return f"every other cause explains this bundle worse{nearest}"
     if not seen.report.bundle.complete and first.cause == "healthy":
         return f"the bundle is incomplete, and the failure may stand in what is missing: at most {percent(first.probability)}"
     if first.probability < FINEST:
-        rival = next((item for item in seen.report.diagnoses if item.cause != first.cause), None)
-        nearest = f": the nearest ({rival.cause}) is at {percent(rival.own_probability)} by its own" if rival else ""
         return f"other causes have their share{nearest}"
     return f"the rules are not finer than that: nothing is stated above {percent(first.probability)}"
 

@@ -25,12 +25,10 @@ from pathlib import Path
 
 from oomdoc import diagnose
 from oomdoc.errors import BundleError, UsageError
-from oomdoc.judge.fitted import SHARPNESS as FITTED_SHARPNESS
 from oomdoc.judge.fitted import Fitted
 from oomdoc.judge.rules import EvidenceRule, Rule
-from oomdoc.judge.weigh import SHARPNESS, Answer, Finding, shares, stated, tally
+from oomdoc.judge.weigh import SHARPNESS, Answer, Finding, shares, sharpness_of, stated, tally
 from oomdoc.judge.wording import Wording
-from oomdoc.model import FINEST
 
 STRENGTH = 60.0  # bundles that a judgement is worth: from 20 to 60 first runs, left out by rounds, are ranked alike, with more a little worse (docs/method.md)
 RECORD = "first_run.jsonl"
@@ -257,10 +255,9 @@ def weighed(case: Case, rule: Rule, fitted: Fitted | None = None) -> Finding:
 
 def chances(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], fitted: Fitted | None = None) -> list[float]:
     """Probabilities of a ranking as the report shows them."""
-    if fitted:
-        return [min(FINEST, share) for share in _shares(ranked, rules, FITTED_SHARPNESS)]
-    among = _shares(ranked, rules)
-    return [stated(odds, share) for (odds, _), share in zip(ranked, among, strict=True)]
+    by_share = fitted is not None
+    among = _shares(ranked, rules, sharpness_of(by_share))
+    return [stated(odds, share, by_share) for (odds, _), share in zip(ranked, among, strict=True)]
 
 
 def _shares(ranked: Sequence[tuple[float, str]], rules: Sequence[Rule], sharpness: float = SHARPNESS) -> list[float]:
