@@ -325,7 +325,7 @@ _ALL = (
         Column("type", "VARCHAR", "C compute, G graphics, M+C MPS"),
         Column("name", "VARCHAR", "process name, may be cut"),
         Column("used_bytes", "BIGINT", "device memory of that process"),
-        Column("gpu_uuid", "VARCHAR", "device uuid, where rows name no index"),
+        Column("gpu_uuid", "VARCHAR", "uuid or bus address of the device, where rows name no index"),
     ),
     _table(
         "allocator_stat",

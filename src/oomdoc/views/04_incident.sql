@@ -9,7 +9,7 @@
 -- ref: source:line
 -- t: when
 -- text: the line
--- gravity: higher is graver: 40 a memory failure, 30 another failure, 20 a kill, 16 a failure that a later start got over before another one failed, 15 pressure, 10 restarts, 5 only echoes
+-- gravity: higher is graver: 40 a memory failure, 30 another failure, 20 a kill, 16 a failure that a later start got over before another one failed, or of a model that was replaced by one that fails, 15 pressure, 10 restarts, 5 only echoes
 -- events: failure lines, echoes included
 WITH ranked AS (
   SELECT *, coalesce(start_id, 'outside') AS place,
@@ -35,9 +35,19 @@ WITH ranked AS (
   JOIN engine_start b ON b.source = a.source AND b.first_line > a.last_line AND b.served
   JOIN engine_start c ON c.source = a.source AND c.first_line > b.last_line AND NOT c.served
   JOIN first_of l ON l.start_id = c.start_id AND l.grade >= 3
+), named AS (
+  SELECT s.start_id, s.source, s.first_line, s.served, lower(regexp_extract(arg_min(g.value, g.line), '[^/]+$')) AS model
+  FROM engine_start s JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line AND g.flag = 'model'
+  GROUP BY s.start_id, s.source, s.first_line, s.served
+), replaced AS (
+  -- another model was put in its place and never came up either, for an error of its own, and nobody went back to it: what fails today is the other
+  SELECT DISTINCT f.start_id FROM first_of f JOIN named a ON a.start_id = f.start_id AND NOT a.served
+  JOIN named c ON c.source = a.source AND c.first_line > a.first_line AND c.model <> a.model AND NOT c.served
+  JOIN first_of l ON l.start_id = c.start_id AND l.grade >= 3
+  WHERE NOT EXISTS (FROM named b WHERE b.source = a.source AND b.model = a.model AND b.first_line > c.first_line)
 ), failed AS (
   SELECT f.kind, f.grade, f.start_id, s.source AS start_source, f.source, f.line, f.t, f.text, events, coalesce(s.served, false) AS served,
-         CASE WHEN f.start_id IN (FROM overcome) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38
+         CASE WHEN f.start_id IN (FROM overcome UNION ALL FROM replaced) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38
            WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20 ELSE 5 END AS gravity
   FROM first_of f LEFT JOIN engine_start s USING (start_id)
   -- what the host saw belongs to an incident of the engine where there is one

@@ -70,26 +70,15 @@ WITH sampled AS (
   ) g
   WHERE g.miss <= $slice_alike
 ), process AS (
-  SELECT gpu, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners,
+  SELECT device, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners,
     sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
          min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
-  FROM (
-    SELECT *,
-      (
-        NOT regexp_matches(coalesce(name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
-          -- a script with a name of its own; `main.py` or `server.py` can start any server
-          OR regexp_matches(name, '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
-            AND NOT regexp_matches(name, '(?i)vllm|sglang|\bray\b|lmdeploy|tgi|llm|engine|api_server|launch_server|(^|[/ ])(main|app|run|serve|server|start|api|worker)\.py')
-      )
-        AND coalesce(type, 'C') <> 'G' AS foreigner
-    -- a list that is repeated without a time shows each process again
-    FROM (SELECT gpu, t, source, pid, type, name, max(used_bytes) AS used_bytes, min(line) AS line FROM gpu_process GROUP BY ALL)
-  )
+  FROM listed_process
   GROUP BY ALL
 ), process_max AS (
   SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref,
     max(engines) AS engines,
-    (SELECT count(*) FROM (SELECT gpu FROM process WHERE gpu IS NOT NULL GROUP BY gpu HAVING bool_and(n = foreigners) AND max(foreign_bytes) >= $at_work_bytes)) AS taken
+    (SELECT count(*) FROM (SELECT device FROM process WHERE device IS NOT NULL GROUP BY device HAVING bool_and(n = foreigners) AND max(foreign_bytes) >= $at_work_bytes)) AS taken
   FROM process
 )
 SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs), 0)::INTEGER AS devices,

@@ -173,6 +173,12 @@ WITH swapped AS (
   SELECT *,
     coalesce(max(CASE WHEN NOT coalesce(idle, false) THEN i END) OVER (PARTITION BY source, name, resource, variant, kind), n) AS till
   FROM curve
+), beside AS (
+  -- what another program gained on a device while it was listed: all that it holds where it came later than the list began
+  SELECT max(CASE WHEN first_t > since THEN most ELSE most - first_bytes END) AS gain FROM (
+    SELECT max(used_bytes) AS most, arg_min(used_bytes, t) AS first_bytes, min(t) AS first_t, any_value(since) AS since
+    FROM listed_process JOIN (SELECT source, min(t) AS since FROM listed_process GROUP BY source) USING (source)
+    WHERE foreigner AND t IS NOT NULL AND used_bytes > 0 GROUP BY source, device, pid)
 ), shape AS (
   -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
   SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y,
@@ -208,7 +214,8 @@ WITH swapped AS (
            AND (
              coalesce(seconds, $trend_s) >= $trend_s OR c.s >= $steady_concord * c.pairs
                AND last_y - mid_y >= $steady_late * (last_y - first_y)
-           ), false) AS climbs,
+           )
+           AND NOT coalesce(s.name LIKE 'GPU%' AND beside.gain >= $gain_of_others * (last_y - first_y), false), false) AS climbs,
          spread <= greatest($level_share * middle, $level_bytes) AND coalesce(seconds, $trend_s) >= $trend_s AS stays,
          coalesce(seconds, $trend_s) >= $trend_s
            AND (last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y)
@@ -217,7 +224,7 @@ WITH swapped AS (
            -- or it rose at first, and stays level through the second half under load
            OR s.n >= $counted_points AND NOT late_idle AND last_y - first_y > greatest($level_share * middle, $level_bytes)
              AND late_spread <= greatest($level_share * middle, $level_bytes)) AS settles
-  FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
+  FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind), beside
 ), tops AS (
   SELECT count(*) AS n, count(*) FILTER (climbs) AS alike,
          arg_max(

@@ -57,9 +57,10 @@ WITH pause AS (
   SELECT source, name, coalesce(t, elapsed_s, step, line) AS moment, bytes FROM process_memory WHERE resource = 'host-locked'
 ), reading AS (
   SELECT 'gpu' AS kind, source, coalesce(name, 'a process') || ' (pid ' || coalesce(pid::VARCHAR, '?') || ')' AS name,
-    coalesce(gpu::VARCHAR, gpu_uuid, '') AS part, used_bytes::DOUBLE AS value, t AS moment, line::DOUBLE AS place, line,
+    coalesce(device, '') AS part, used_bytes::DOUBLE AS value, t AS moment, line::DOUBLE AS place, line,
     NULL::DOUBLE AS fixed
-  FROM gpu_process WHERE used_bytes > 0 AND t IS NOT NULL AND pid IS NOT NULL
+  -- what another program gains beside the server is that program's
+  FROM listed_process WHERE used_bytes > 0 AND t IS NOT NULL AND pid IS NOT NULL AND NOT foreigner
   UNION ALL
   SELECT 'asleep', source, 'the engine, asleep', coalesce(pid::VARCHAR, '') || ' ' || coalesce(rank::VARCHAR, ''), value, t, line, line,
     NULL

@@ -191,7 +191,7 @@ class Filler:
         self.rows.add(
             "gpu_process", one.line, t=one.t, gpu=self._gpu(one, known_only=True), pid=pid,
             type=one.get("process.type") or "C", name=one.get("process.name"),
-            used_bytes=one.get("process.gpu_used"), gpu_uuid=one.get("gpu.uuid"),
+            used_bytes=one.get("process.gpu_used"), gpu_uuid=one.get("gpu.uuid") or one.get("gpu.bus"),
         )  # fmt: skip
 
     # ---- processes on the host

@@ -118,6 +118,8 @@ class Reader:
             self._boxes.add(line, text[:_WIDE])
         elif first == "=" and ("NVSMI LOG" in text or _BLOCK.match(text)):
             self._begin(text)
+        elif first == "#" and "noheader" in text and self._csv.add(line, text):
+            self._query.open = None
         elif first == "#":
             self._monitor.header(text)
             self._dated(text)
@@ -194,7 +196,7 @@ def matches(head: Head) -> bool:
         return True
     if FAILED.match(lines[0]) and len(lines) < 4:
         return True
-    if sheets.header(lines[0]) is None and sum(bool(meanings(cell.strip())) for cell in lines[0].split(",")) > 2:
+    if (sheets.header(lines[0]) or sheets.asked(lines[0])) is None and sum(bool(meanings(cell.strip())) for cell in lines[0].split(",")) > 2:
         return False  # a header in somebody's own words: its rows would be told by what their cells look like
     sheet, hits, proofs = None, 0, 0
     blocks = sum(1 for line in lines if _BLOCK.fullmatch(line.strip()))
@@ -205,7 +207,7 @@ def matches(head: Head) -> bool:
             hits, proofs = hits + 1, proofs + 1
         elif (found := sheets.header(line)) and not found.is_own and not proofs:
             return False  # a table of somebody's own: `forms` knows its names
-        elif found and _proves(found):
+        elif (found and _proves(found)) or (found := sheets.asked(line)):
             sheet, hits, proofs = found, hits + 1, proofs + 1
         elif sheet and cells == len(sheet.roles):
             hits += 1

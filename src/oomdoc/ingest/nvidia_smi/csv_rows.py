@@ -46,7 +46,7 @@ class CsvRows:
 
     def add(self, line: int, text: str) -> bool:
         """A line of cells; whether it is a header."""
-        sheet = None if text[0] in _DIGITS else sheets.header(text)
+        sheet = None if text[0] in _DIGITS else sheets.header(text) or sheets.asked(text)
         if sheet:
             if self._sheet is None or self._sheet.names != sheet.names:
                 for name in sheet.unknown:
@@ -80,7 +80,7 @@ class CsvRows:
             gpu = self._found.index(identity)
         t = values["t"] if get("t") is not None else self._found.t
         if sheet.of_processes:
-            self._found.process(line, t, gpu, get("pid"), "C", get("process"), get("process_bytes"), get("uuid"))
+            self._found.process(line, t, gpu, get("pid"), "C", get("process"), get("process_bytes"), identity)
             return
         if get("name"):
             self._found.device(line, gpu, values["name"], get("total_bytes"))

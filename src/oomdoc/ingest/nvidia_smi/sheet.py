@@ -33,6 +33,7 @@ _CELL_KINDS = (
     ("uuid", regex(r"(?:GPU|MIG)-[0-9a-fA-F-]{8,}(?:/\d+)*")),
     ("bus", regex(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d")),
 )
+_ASKED = regex(r"\bnvidia-smi\b[^|;]*?--query-(?:gpu|compute-apps)[= ]([\w.,]+)")
 _PRODUCT = regex(r"NVIDIA|Tesla|GeForce|Quadro|GRID|RTX|GTX")
 
 
@@ -105,6 +106,17 @@ def header(text: str) -> Sheet | None:
     strong = known & _STRONG or {"gpu", "name"} <= known or {"name", "uuid"} <= known or {"pid", "process"} <= known
     twice = any(roles.count(role) > 1 for role in known)
     return Sheet(tuple(roles), text.strip()) if strong and len(names) > 1 and not twice else None
+
+
+def asked(text: str) -> Sheet | None:
+    """The columns of a query without header, which the command above its rows asked for; None where none names its devices.
+
+    >>> asked("# nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv,noheader -l 5").roles
+    ('t', 'gpu', 'used_bytes', 'total_bytes')
+    """
+    found = _ASKED.search(text) if "noheader" in text else None
+    sheet = header(found[1]) if found else None
+    return sheet if sheet and (sheet.of_processes or {"gpu", "uuid", "bus"} & set(sheet.roles)) else None
 
 
 @lru_cache(maxsize=4096)

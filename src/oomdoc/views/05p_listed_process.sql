@@ -1,0 +1,31 @@
+-- says: one row per process in a list of a device, and whether it is the server's own by its name
+-- scope: bundle
+-- device: index, uuid or bus address of the device, whichever the list shows; NULL = not told
+-- t: when it was listed; NULL = not told
+-- source: the list
+-- line: its line
+-- pid: its number
+-- type: C compute, G graphics
+-- name: its name, may be cut
+-- used_bytes: what it holds there
+-- foreigner: it is no part of the server: a program of another name or, beside one that bears the engine's title, an interpreter without a title that holds more than a context
+WITH each AS (
+  -- a list that is repeated without a time shows each process again
+  SELECT coalesce(gpu::VARCHAR, gpu_uuid) AS device, t, source, pid, type, name, max(used_bytes) AS used_bytes, min(line) AS line FROM gpu_process GROUP BY ALL
+), titled AS (
+  SELECT DISTINCT source, device FROM each WHERE name ILIKE '%vllm::%'
+), largest AS (
+  SELECT source, device, pid, max(used_bytes) AS used_bytes FROM each GROUP BY ALL
+)
+SELECT e.device, e.t, e.source, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND (
+    NOT regexp_matches(coalesce(e.name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
+      -- a script with a name of its own; `main.py` or `server.py` can start any server
+      OR regexp_matches(e.name, '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
+        AND NOT regexp_matches(e.name, '(?i)vllm|sglang|\bray\b|lmdeploy|tgi|llm|engine|api_server|launch_server|(^|[/ ])(main|app|run|serve|server|start|api|worker)\.py')
+      -- every process of the engine that computes bears its title
+      OR s.source IS NOT NULL AND l.used_bytes >= $untitled_bytes AND regexp_matches(e.name, '(?i)python[\d.]*$')
+        AND NOT regexp_matches(e.name, '(?i)vllm|sglang|\bray\b')
+  ) AS foreigner
+FROM each e
+JOIN largest l ON l.source = e.source AND l.device IS NOT DISTINCT FROM e.device AND l.pid IS NOT DISTINCT FROM e.pid
+LEFT JOIN titled s ON s.source = e.source AND s.device = e.device
