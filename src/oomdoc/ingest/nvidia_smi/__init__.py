@@ -196,7 +196,9 @@ def matches(head: Head) -> bool:
         return True
     if FAILED.match(lines[0]) and len(lines) < 4:
         return True
-    if (sheets.header(lines[0]) or sheets.asked(lines[0])) is None and sum(bool(meanings(cell.strip())) for cell in lines[0].split(",")) > 2:
+    if (sheets.header(lines[0]) or sheets.asked(lines[0])) is None and sum(
+        bool(meanings(cell.strip())) for cell in lines[0].split(",")
+    ) > 2:
         return False  # a header in somebody's own words: its rows would be told by what their cells look like
     sheet, hits, proofs = None, 0, 0
     blocks = sum(1 for line in lines if _BLOCK.fullmatch(line.strip()))
