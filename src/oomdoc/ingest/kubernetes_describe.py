@@ -337,7 +337,7 @@ _ENGINE_OPTION = regex(r"--(?:max-model-len|max-num-(?:seqs|batched-tokens)|tens
 _TRAINER = regex(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
 
 
-def _serves(container: Container) -> bool | None:
+def serves(container: Container) -> bool | None:
     """Whether the image or the command is that of an LLM server; None where neither is there."""
     words = " ".join([container.image[1], *(word for _, word in container.words)])
     if not words.strip():
@@ -349,7 +349,7 @@ def _serves(container: Container) -> bool | None:
 
 def emit(rows: Rows, container: Container, row: Row) -> None:
     """A container's row, and the engine settings of its command, environment and image."""
-    rows.add("container", container.line, **row, image=container.image[1] or None, serves=_serves(container))
+    rows.add("container", container.line, **row, image=container.image[1] or None, serves=serves(container))
     version = launch.image_version(container.image[1])
     if version:
         rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")

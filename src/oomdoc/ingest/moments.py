@@ -28,7 +28,7 @@ from oomdoc.regexes import regex
 from oomdoc.units import KIB, MIB, parse_size, parse_time
 
 TELLING = regex(
-    rb"(?m)^[ \t]*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|^[ \t]*\d{1,9}, [^,\n]{1,80}, \d{1,7}(?: MiB)?[ \t\r]*$|_over_time\(|\bincrease\("
+    rb"(?m)^[ \t]*(?:Anonymous|Rss|VmRSS|RssAnon):\s+\d|/dev/shm\s*$|/dev/shm.{0,60}used[=:]|(?i:(?:buff?|puffer|tamp(?:on)?|b\xc3\xbafer?|bufor\w*)/cach)|\d\d:\d\d[ \t]+[\d.]+[ \t]+\d\d:\d\d[ \t]|^[ \t]*\d{1,9}, [^,\n]{1,80}, \d{1,7}(?: MiB)?[ \t\r]*$|_over_time\(|\bincrease\("
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
@@ -46,8 +46,10 @@ _MOMENT = regex(
 )
 _PID = regex(r"/proc/(\d{1,9})/|\bpid[ =:]{1,3}(\d{1,9})\b", re.I)
 _KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<kib>\d{1,15}) ?kB\s*$")
+_STAMP = r"(?:(?P<full>\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,8})\s+)?"
 _SHM = regex(
-    r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$"
+    rf"{_STAMP}(?=.*?/dev/shm\b)(?:.{{0,60}}?\bsize[=: ]{{1,2}}(?P<size2>[\d.]+[KMGT]?i?B?),?\s+used[=: ]{{1,2}}(?P<used2>[\d.]+[KMGT]?i?B?)\b|"
+    r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$)"
 )
 _PROCESS = regex(r"\s*(?P<pid>\d{1,9}), (?P<name>[^,]{1,80}), (?P<mib>\d{1,7})(?: MiB)?\s*$")
 _FREE = regex(r"\s*(?:\S+\s+){4}(?:buff?|puffer|tamp(?:on)?|búfer?|bufor\w*)/cach\w{0,4}\s+\S+\s*$", re.I)
@@ -102,10 +104,14 @@ class Readings:
             return
         shm = _SHM.match(line)
         if shm:
-            used = parse_size(shm["used"] if shm["used"][-1:].isalpha() else shm["used"] + "K", binary=True)
+            size, used = (parse_size(text if text[-1:].isalpha() else text + "K", binary=True) for text in (shm["size"] or shm["size2"], shm["used"] or shm["used2"]))  # fmt: skip
+            if shm["full"]:
+                self._at(shm)
             if used is not None:
                 self._count()
                 self._add(number, "/dev/shm", "shm", used)
+            if size and not any(row["topic"] == "shm-size" for _, row in self._notes):
+                self._notes.append((number, {"topic": "shm-size", "value": float(size), "text": shm[0].strip()[:120]}))
             return
         process = _PROCESS.match(line) if self._elapsed is not None or self._t is not None else None
         if process:
@@ -128,11 +134,12 @@ class Readings:
     def _at(self, moment: re.Match[str]) -> None:
         """The moment of the readings that follow."""
         self._t = self._elapsed = None
-        count = moment["count"] or moment["count2"]
         if moment["full"]:
             text = moment["full"].replace("/", "-")
             self._t = parse_time(text if text.count(":") > 1 else text[:16] + ":00")
-        elif count:
+            return
+        count = moment["count"] or moment["count2"]
+        if count:
             self._elapsed = float(count) * TIME_UNITS[(moment["unit"] or moment["unit2"])[0].lower()]
         else:
             seconds = int(moment["hour"]) * 3600.0 + int(moment["minute"]) * 60 + int(moment["second"] or 0)

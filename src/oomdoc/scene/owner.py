@@ -197,15 +197,25 @@ _MOUNTED = regex(r"\s{0,8}\S{1,40}(?: +\d[\d.]{0,15}[KMGT]?){3} +\d{1,3}% +/dev/
 """A row of `df`: size, used, available, share, where it is mounted."""
 
 
+_AT_ONCE_S = 15.0
+"""Between the signal and the last line of a server: its front end waits up to ten seconds for an engine that is gone, and then says so."""
+
+
 def of_statement(row: Row, server: Server) -> Bond:
     """A statement about host memory, shared memory or a lost worker in a text that is no log of the server's: `t`."""
     when, life = in_time(row["t"], server)
+    if row["kind"] == "bus-error" and row["process"] and is_engine(row["process"]) is None and row["t"] is not None:
+        ended = next((life for life in server.lives if life.end_t and abs(life.end_t - row["t"]) <= _AT_ONCE_S), None)
+        if ended:
+            return Bond(OWN, f"an interpreter ended at the moment at which the server of {ended.source} did", ended.id)
     if when in ("before", "after"):
         return Bond(FOREIGN, f"another program's log, {apart(row['t'], server)}")
     if when == "survived" and life is not None:
         return Bond(FOREIGN, f"another program's log, and the server of {life.source} answered on after it")
     if row["kind"] == "shm-full" and _MOUNTED.match(row["text"] or ""):
         return Bond(NEAR, "how full shared memory is, as somebody looked it up: no other program's message")
+    if row["kind"] == "bus-error" and is_engine(row["process"]):
+        return Bond(OWN, f"the kernel names the process, which is the engine's: {row['process']}", life.id if life else None)
     return Bond(UNKNOWN, "a text that is no log of the server's")
 
 

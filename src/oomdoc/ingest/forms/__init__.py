@@ -27,6 +27,7 @@ from oomdoc.ingest.forms.statements import TITLE, of_message, stated, with_momen
 from oomdoc.ingest.forms.tables import Tables, first_layout, names_time
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError, loads
+from oomdoc.ingest.openings import KERNEL_LINE
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -84,6 +85,8 @@ def form_of(head: Head) -> str:
     filled = [line for line in lines if line.strip()][:200]
     if not filled:
         return ""
+    if _most(lambda line: KERNEL_LINE.match(line) is not None, filled[:50]):
+        return ""  # the pairs of its audit are of programs
     begin = filled[0].lstrip("\ufeff \t")[:1]
     if begin in ("{", "["):
         values = [loads(line) for line in filled[:20]]

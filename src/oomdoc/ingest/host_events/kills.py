@@ -25,7 +25,10 @@ def _constraint(row: Row, match: re.Match[str]) -> Row | None:
 
 _EXIT = r"\bexit(?:ed)?[ _-]?(?:code|status|with)\W{0,3}(?:code|status)?\W{0,3}(?<![\d.])(?:135|(?<=\D)-7)(?![\d.])"
 # kernel/auditsc.c, audit_core_dumps: who ended abnormally, and by which signal
-_AUDIT = r"type=ANOM_ABEND .{0,300}\bpid=(?P<pid>\d{1,9}) comm=\"?(?P<process>[^\s\"]{1,64})\"? .{0,300}\bsig="
+_AUDIT = r"type=(?:ANOM_ABEND|1701) .{0,300}\bpid=(?P<pid>\d{1,9}) comm=\"?(?P<process>[^\s\"]{1,64})\"? .{0,300}\bsig="
+_CORE = r"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S{1,6}) +(?P<pid>\d{1,9}) +\d+ +\d+ "
+_CORE_FILE = r" +(?:present|missing|none|inaccessible|truncated|journal|error) +(?P<process>\S{1,120})"
+"""A row of `coredumpctl list`: time, pid, uid, gid, signal, whether the core is kept, program."""
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "kernel-oom-victim", "kernel", ("Killed process", "Kill process"),
@@ -122,10 +125,10 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "docker-oom", "docker", ("OOMKilled", "TaskOOM", "container oom"),
-        (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}"),
+        (r"OOMKilled\"? ?[:=] ?\"?true\b", r"\bTaskOOM event", r"\bcontainer oom [0-9a-f]{12}(?:[0-9a-f]{0,52} \((?:[^)\n]{0,400}?, )?name=(?P<process>[\w.-]{1,120}))?"),
         event("cgroup-oom-kill"),
         '            "OOMKilled": true,',
-        "container oom 0123456789abcdef (image=a, name=b)",
+        ("container oom 0123456789abcdef (image=a, name=b)", {"process": "b"}),
     ),
     pattern(
         "batch-oom", "slurm",
@@ -215,7 +218,7 @@ SIGNALS: tuple[Pattern, ...] = (
         table="process_exit",
     ),
     pattern(
-        "audit-bus-error", "kernel", ("ANOM_ABEND",),
+        "audit-bus-error", "kernel", ("ANOM_ABEND", "type=1701 "),
         (rf"{_AUDIT}(?:SIGBUS|7)\b",),
         event("bus-error"),
         (
@@ -226,9 +229,25 @@ SIGNALS: tuple[Pattern, ...] = (
             "type=ANOM_ABEND msg=audit(31/12/25 08:00:01.250:72): auid=unset uid=root pid=433 comm=python3 exe=/usr/bin/python3.12 sig=SIGBUS res=yes",
             {"pid": 433, "t": 1767168001.25},
         ),
+        (  # the kernel itself prints the number of the record's type
+            'kernel: audit: type=1701 audit(1767225600.500:74): auid=4294967295 uid=0 gid=0 subj=unconfined pid=437 comm="VLLM::Worker_TP" exe="/usr/bin/python3.12" sig=7 res=1',
+            {"pid": 437, "process": "VLLM::Worker_TP"},
+        ),
     ),
     pattern(
-        "audit-segfault", "kernel", ("ANOM_ABEND",),
+        "core-bus-error", "kernel", ("SIGBUS ",),
+        (rf"{_CORE}SIGBUS{_CORE_FILE}",),
+        event("bus-error"),
+        ("Tue 2026-01-06 09:38:57 UTC   2100  1000  1000 SIGBUS  missing  /usr/bin/python3.12   n/a", {"pid": 2100, "process": "/usr/bin/python3.12", "t": 1767692337.0}),
+    ),
+    pattern(
+        "core-segfault", "kernel", ("SIGSEGV ", "SIGILL ", "SIGFPE "),
+        (rf"{_CORE}SIG(?:SEGV|ILL|FPE){_CORE_FILE}",),
+        event("segfault"),
+        ("Tue 2026-01-06 04:11:40 UTC   1182  1000   100 SIGSEGV present  /usr/libexec/thumbnailer  1.9M", {"pid": 1182}),
+    ),
+    pattern(
+        "audit-segfault", "kernel", ("ANOM_ABEND", "type=1701 "),
         (rf"{_AUDIT}(?:SIGSEGV|SIGILL|SIGFPE|4|8|11)\b",),
         event("segfault"),
         (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from oomdoc.ingest.base import TEXT_CAP, Finish, Row
 from oomdoc.ingest.record import MONTHS, utc
 from oomdoc.regexes import regex
-from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size
+from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size, parse_time
 
 UNLIMITED = 1 << 60  # the kernel prints page-rounded 2**63 for "no limit"
 _HUMAN = regex(r"\s*\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\]")
@@ -84,14 +84,15 @@ def quoted_time(text: str) -> float | None:
 
 
 def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
-    """The row finished: groups `size…` and `limit…` become bytes, the head of the line `text`, its date `t`."""
+    """The row finished: groups `size…` and `limit…` become bytes, the head of the line `text`, its date or the group `stamp` `t`."""
     for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
         for group in [name for name in row if name.startswith(prefix) and name != column]:
             row[column] = size_in_bytes(row.pop(group))
     for group in [name for name in row if name.startswith("process") and name != "process"]:
         row["process"] = row.pop(group) or row.get("process")
     row["kind"] = kind
-    stamp = boot_free_time(match.string)
+    told = row.pop("stamp", None)
+    stamp = parse_time(told) if told else boot_free_time(match.string)
     if stamp is not None:
         row["t"] = stamp
     elif told := audit_time(match.string):
