@@ -7,8 +7,10 @@
     2026-03-17T10:05:00Z front[31]: POST /v1/completions 504 no answer after 300s
     [INFO] Request 10.0.0.7 "POST /v1/completions HTTP/1.1" 502 58 "curl" 5m0.003s
     [GIN] 2026/03/17 - 10:05:00 | 200 |  1m27.874312s |        10.0.0.7 | POST     "/v1/completions"
+    [17/Mar/2026:10:00:00 +0000] chat 200 prompt=1800 out=120 5.41s
+    2026/03/17 10:00:00 [error] 31#31: *812 upstream timed out (110: ...) while reading response header from upstream, ... request: "POST /v1/completions HTTP/1.1"
 
-Calls of an API that serves models are rows of `request`: status, how long, who asked; tokens are unknown. A line of a server's own without a duration
+Calls of an API that serves models are rows of `request`: status, how long, who asked, and tokens where the writer counts them. A line of a server's own without a duration
 gives none: servers write such a line for every call, and nothing can be learnt from it that their own counters do not say.
 """
 
@@ -25,9 +27,19 @@ from oomdoc.regexes import regex
 KIND = "access-log"
 
 _LINE_CAP = 4000
-_CALL = regex(r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400}) HTTP/\d(?:\.\d)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$")
+_CALL = regex(
+    r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})(?: HTTP/\d(?:\.\d)?)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$"
+)
 _BARE_CALL = regex(r"(?:^|[ \t])(?P<path>/[^\s\"']{1,200})[ \t]+(?P<status>[1-5]\d\d)(?P<rest>[ \t].*)$")
 """The same in columns of somebody's own: a path, a status, and how long it took."""
+_COUNTED_CALL = regex(
+    r"\]?[ \t]+(?P<path>[\w./-]{1,60})[ \t]+(?P<status>[1-5]\d\d)(?P<rest>(?=.*\b(?:in|prompt|input)\w*=\d).*)$"
+)
+"""A writer of somebody's own, who counts tokens: that makes it a call of a model."""
+_TOKENS = (
+    regex(r"\b(?:in|prompt|input)(?:_tok(?:en)?s?)?=(\d{1,9})\b"),
+    regex(r"\b(?:out|completion|output|gen)(?:_tok(?:en)?s?)?=(\d{1,9})\b"),
+)
 _LASTED = regex(
     r"[ \t]+(?:(?P<value>\d{1,7}(?:\.\d{1,6})?)(?P<unit>ms|us|s)?|-)(?:[ \t]|$)|.{0,60}?\bafter (?P<late>\d{1,6}(?:\.\d{1,3})?) ?(?P<late_unit>ms|s)\b"
 )
@@ -46,7 +58,12 @@ _GO_PART = regex(r"(?P<value>\d{1,6}(?:\.\d{1,9})?)(?P<unit>h|ms|µs|us|m|s)")
 _GIN = regex(
     r"\[GIN\] (?P<day>\d{4}/\d\d/\d\d) - (?P<clock>\d\d:\d\d:\d\d) \| +(?P<status>\d{3}) \|(?P<lasted>[^|]{1,30}) \| +(?P<client>[\w.:-]{3,60}) \| (?:GET|POST|PUT) +\"(?P<path>/[^\"]{0,400})\""
 )
-_STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]")
+_UPSTREAM = regex(
+    r"(?P<day>\d{4}/\d\d/\d\d) (?P<clock>\d\d:\d\d:\d\d) \[(?:error|crit)\] \d+#\d+: (?:\*\d+ )?"
+    r"(?:(?P<late>upstream timed out)|upstream prematurely closed|no live upstreams|(?:recv|connect|send|readv|writev)\(\) failed)\b.{0,200}?upstream, client: (?P<client>[\w.:-]{3,60}), .{0,400}?request: \"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})"
+)
+"""nginx's own log of calls that what stands behind it did not answer: it gives 504 for one that came too late, else 502."""
+_STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
 _CLIENT = regex(r"[\w.:-]{3,60}(?= )")
 _UNITS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -68,10 +85,14 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
         lasting = _go_seconds(gin["lasted"])
         ended = moment(f"{gin['day'].replace('/', '-')} {gin['clock']}")
         return None if ended is None else ended - lasting, lasting, int(gin["status"]), gin["client"]
+    if (lost := _UPSTREAM.match(line[:_LINE_CAP])) is not None:
+        when = moment(f"{lost['day'].replace('/', '-')} {lost['clock']}")
+        return (when, None, 504 if lost["late"] else 502, lost["client"]) if API.search(lost["path"]) else None
     found = _CALL.search(line[:_LINE_CAP])
     bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
-    found = found or bare
-    if found is None or not API.search(found["path"]):
+    counted = None if found or bare or "=" not in line else _COUNTED_CALL.search(line[:_LINE_CAP])
+    found = found or bare or counted
+    if found is None or not (counted or API.search(found["path"])):
         return None
     rest, begins = found["rest"], False
     if bare:
@@ -94,8 +115,8 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
         seconds = _go_seconds(go["value"])
     else:
         return None
-    place = _STAMP.search(line[: found.start()])
-    at = moment(place["stamp"]) if place else moment(line.split(" ", 1)[0])
+    place = _STAMP.search(line[: found.start() + 1])
+    at = moment(place["stamp"] or place["bare"]) if place else moment(line.split(" ", 1)[0])
     if at is not None and not begins and seconds is not None:
         at -= seconds  # written when the answer was complete
     client = None if begins or bare else _CLIENT.match(line)
@@ -104,7 +125,7 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
 
 def matches(head: Head) -> bool:
     """Two calls at least, and every second line is one."""
-    if b" HTTP/" not in head.data and b"/v1/" not in head.data and b"[GIN]" not in head.data:
+    if all(word not in head.data for word in (b" HTTP/", b"/v1/", b"[GIN]", b" out=", b"upstream")):
         return False
     calls = sum(_call(line) is not None for line in head.told)
     return calls >= 2 and 2 * calls >= len(head.told)
@@ -118,7 +139,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             call = _call(line)
             if call is not None:
                 at, seconds, status, client = call
-                rows.add("request", number, t=at, latency_s=seconds, status=status, tenant=client)
+                given, made = (int(told[1]) if (told := words.search(line[:_LINE_CAP])) else None for words in _TOKENS)
+                rows.add("request", number, t=at, latency_s=seconds, status=status, tenant=client, input_tokens=given, output_tokens=made)  # fmt: skip
         if rows.count >= 20_000:
             yield from rows.take()
     yield from rows.take()

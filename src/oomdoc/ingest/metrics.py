@@ -37,7 +37,7 @@ KIND = "metrics"
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", "node_boot_time_seconds", "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total", *OTHERS,
+    "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", "node_boot_time_seconds", "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total", *OTHERS,
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = tuple(f"# {kind} {name}".encode() for kind in ("HELP", "TYPE") for name in ("vllm:", "sglang:", "llamacpp:", "tgi_", "lmdeploy:", "DCGM_"))  # fmt: skip

@@ -43,7 +43,8 @@ _STAMPED = regex(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\
 _LOKI = regex(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+) \| (.*)", re.S)
 _POD = regex(r"\[pod/([\w.-]+/[\w.-]+)\] ?(.*)", re.S)
 _STERN = regex(
-    r"([a-z][a-z0-9.]*(?:-[a-z0-9.]+)+) ([a-z][a-z0-9-]*) (?=\([A-Za-z]\w* ?(?:rank=|pid=|\))|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):? |Traceback \(|  File \"|[\w.]{1,60}(?:Error|Exception): |\{\"|\d{4}-\d\d-\d\d[T ])(.*)", re.S
+    r"([a-z][a-z0-9.]*(?:-[a-z0-9.]+)+) ([a-z][a-z0-9-]*) (?=\([A-Za-z]\w* ?(?:rank=|pid=|\))|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):? |Traceback \(|  File \"|[\w.]{1,60}(?:Error|Exception): |\{\"|\d{4}-\d\d-\d\d[T ])(.*)",
+    re.S,
 )
 """What `stern` puts before each line: pod and container."""
 _COMPOSE = regex(r"(?:\d\d:\d\d:\d\d )?((?:\d{1,4}\|)?[A-Za-z0-9][\w.@-]*)\s+\| (.*)", re.S)
@@ -56,7 +57,8 @@ _INSIDE = regex(
 _DATED = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?UTC|Z|[+-]\d\d:?\d\d)?")
 _PREFIX_CAP = 200
 _JOURNAL = regex(
-    r"(?:(?:[A-Z][a-z]{2} )?(?P<day>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [A-Z]{1,5}|(?P<epoch>\d{10}\.\d{1,6})|\[ *\d{1,9}\.\d{1,6}\]) [\w.-]{1,80} [\w./@()-]{1,80}\[\d{1,9}\]: ?(?P<text>.*)", re.S
+    r"(?:(?:[A-Z][a-z]{2} )?(?P<day>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [A-Z]{1,5}|(?P<epoch>\d{10}\.\d{1,6})|\[ *\d{1,9}\.\d{1,6}\]) [\w.-]{1,80} [\w./@()-]{1,80}\[\d{1,9}\]: ?(?P<text>.*)",
+    re.S,
 )
 """Journald's `short-full`, `short-unix` and `short-monotonic`."""
 _GREPPED = regex(r"[\w./-]{1,120}\.(?:log|txt|out)[:-]\d{1,8}[:-](.*)", re.S)
@@ -86,7 +88,19 @@ _GLOG = regex(
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
 MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
-_MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "@message", "Log", "Log_s", "LogMessage")
+_MESSAGE_KEYS = (
+    "message",
+    "log",
+    "msg",
+    "MESSAGE",
+    "line",
+    "textPayload",
+    "body",
+    "@message",
+    "Log",
+    "Log_s",
+    "LogMessage",
+)
 _NESTED_KEYS = ("jsonPayload", "fields", "_source")
 """Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date", "TimeStamp", "TimeGenerated")
@@ -185,7 +199,11 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             t = t if t is not None else told
             text = match["text"]
             continue
-        match = _GREPPED.match(text) if ":" in text[:_PREFIX_CAP] and "." in text[:_PREFIX_CAP] and first.isalpha() else None
+        match = (
+            _GREPPED.match(text)
+            if ":" in text[:_PREFIX_CAP] and "." in text[:_PREFIX_CAP] and first.isalpha()
+            else None
+        )
         if match:
             text = match[1]
             continue

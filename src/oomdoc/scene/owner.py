@@ -215,7 +215,9 @@ def of_statement(row: Row, server: Server) -> Bond:
     if row["kind"] == "shm-full" and _MOUNTED.match(row["text"] or ""):
         return Bond(NEAR, "how full shared memory is, as somebody looked it up: no other program's message")
     if row["kind"] == "bus-error" and is_engine(row["process"]):
-        return Bond(OWN, f"the kernel names the process, which is the engine's: {row['process']}", life.id if life else None)
+        return Bond(
+            OWN, f"the kernel names the process, which is the engine's: {row['process']}", life.id if life else None
+        )
     return Bond(UNKNOWN, "a text that is no log of the server's")
 
 
