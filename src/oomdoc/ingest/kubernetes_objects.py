@@ -406,6 +406,13 @@ class Objects:
         container.image = (container.line, str(config.get("Image") or ""))
         words = [str(word) for key in ("Entrypoint", "Cmd") for word in _list(config.get(key))]
         container.words = [(container.line, word) for word in words]
+        given = [
+            str(one)
+            for request in _list(host.get("DeviceRequests"))
+            for one in _list(mapping(request).get("DeviceIDs"))
+        ]
+        if given:
+            container.environment.append((container.line, "CUDA_VISIBLE_DEVICES", ",".join(given)))
         emit(self.rows, container, row)
         shm = host.get("ShmSize")
         # with the host's or another container's namespace the size is that of theirs

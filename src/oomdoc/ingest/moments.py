@@ -91,7 +91,8 @@ class Readings:
             if count[row["name"], row["resource"]] >= _LEAST:
                 rows.add("process_memory", number, **row)
         for number, row in self._notes:
-            rows.add("note", number, **row)
+            if row["topic"] != "shm-used" or count["/dev/shm", "shm"] < _LEAST:  # a series says it already
+                rows.add("note", number, **row)
         yield from rows.take()
         yield from self._histories.take()
 
@@ -110,6 +111,8 @@ class Readings:
             if used is not None:
                 self._count()
                 self._add(number, "/dev/shm", "shm", used)
+            if used is not None:
+                self._notes.append((number, {"topic": "shm-used", "value": float(used), "text": shm[0].strip()[:120]}))
             if size and not any(row["topic"] == "shm-size" for _, row in self._notes):
                 self._notes.append((number, {"topic": "shm-size", "value": float(size), "text": shm[0].strip()[:120]}))
             return

@@ -1,4 +1,4 @@
--- says: one row per process in a list of a device, and whether it is the server's own by its name
+-- says: one row per process in a list of a device, whether it is the server's own by its name, and whether the server has that device
 -- scope: bundle
 -- device: index, uuid or bus address of the device, whichever the list shows; NULL = not told
 -- t: when it was listed; NULL = not told
@@ -9,6 +9,7 @@
 -- name: its name, may be cut
 -- used_bytes: what it holds there
 -- foreigner: it is no part of the server: a program of another name or, beside one that bears the engine's title, an interpreter without a title that holds more than a context
+-- elsewhere: the server was put on other devices, by their numbers or uuids; false where nobody says on which
 WITH each AS (
   -- a list that is repeated without a time shows each process again
   SELECT coalesce(gpu::VARCHAR, gpu_uuid) AS device, t, source, pid, type, name, max(used_bytes) AS used_bytes, min(line) AS line FROM gpu_process GROUP BY ALL
@@ -25,7 +26,10 @@ SELECT e.device, e.t, e.source, e.line, e.pid, e.type, e.name, e.used_bytes, coa
       -- every process of the engine that computes bears its title
       OR s.source IS NOT NULL AND l.used_bytes >= $untitled_bytes AND regexp_matches(e.name, '(?i)python[\d.]*$')
         AND NOT regexp_matches(e.name, '(?i)vllm|sglang|\bray\b')
-  ) AS foreigner
+  ) AS foreigner,
+  coalesce(
+    e.device NOT IN (SELECT device FROM own_device) AND EXISTS (FROM own_device t WHERE regexp_matches(t.device, '^\d+$') = regexp_matches(e.device, '^\d+$'))
+      AND regexp_matches(e.device, '^\d+$|^GPU-'), false) AS elsewhere
 FROM each e
 JOIN largest l ON l.source = e.source AND l.device IS NOT DISTINCT FROM e.device AND l.pid IS NOT DISTINCT FROM e.pid
 LEFT JOIN titled s ON s.source = e.source AND s.device = e.device

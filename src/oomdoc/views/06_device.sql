@@ -32,10 +32,11 @@ WITH sampled AS (
   SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,
          -- ranks are as large as the smallest of their cards: a card of another size beside those is no place for one more
-         count(*) FILTER (peak < $device_idle * size AND alike) AS idle, max(peak / size) FILTER (alike) AS fullest,
-           min(ref) FILTER (peak < $device_idle * size AND alike) AS idle_ref,
+         count(*) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle, max(peak / size) FILTER (alike) AS fullest,
+           min(ref) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
-  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike FROM sampled)
+  -- what the server was put on is no place for one more, whoever has stopped it
+  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device), false) AS given FROM sampled)
 ), listed AS (
   -- one text that numbers its devices and says in words how many there are speaks of the same ones twice
   SELECT source,
@@ -70,15 +71,16 @@ WITH sampled AS (
   ) g
   WHERE g.miss <= $slice_alike
 ), process AS (
-  SELECT device, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner) AS foreigners,
-    sum(used_bytes) FILTER (foreigner) AS foreign_bytes,
-         min(source || ':' || line) FILTER (foreigner) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
+  SELECT device, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner AND NOT elsewhere) AS foreigners,
+    count(DISTINCT pid) FILTER (foreigner) AS others, sum(used_bytes) FILTER (foreigner) AS other_bytes,
+    sum(used_bytes) FILTER (foreigner AND NOT elsewhere) AS foreign_bytes,
+         min(source || ':' || line) FILTER (foreigner AND NOT elsewhere) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
   FROM listed_process
   GROUP BY ALL
 ), process_max AS (
   SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref,
     max(engines) AS engines,
-    (SELECT count(*) FROM (SELECT device FROM process WHERE device IS NOT NULL GROUP BY device HAVING bool_and(n = foreigners) AND max(foreign_bytes) >= $at_work_bytes)) AS taken
+    (SELECT count(*) FROM (SELECT device FROM process WHERE device IS NOT NULL GROUP BY device HAVING bool_and(n = others) AND max(other_bytes) >= $at_work_bytes)) AS taken
   FROM process
 )
 SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs), 0)::INTEGER AS devices,

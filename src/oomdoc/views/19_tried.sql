@@ -50,25 +50,37 @@ WITH try AS (
     -- one that came up says nothing without another that did not
     AND EXISTS (FROM outcome c JOIN engine_start u USING (start_id) WHERE u.served AND c.outcome NOT IN ('died', 'refused')) AND EXISTS (FROM outcome WHERE outcome IN ('died', 'refused'))
 ), stated AS (
-  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
+  SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line, bool_or(g.origin = 'logged') AS logged
   FROM began b
   JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
   WHERE g.flag IN ('model', 'dtype', 'quantization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'gpu_memory_utilization', 'enforce_eager', 'kv_cache_dtype',
                    'enable_prefix_caching', 'enable_chunked_prefill', 'enable_lora', 'speculative_config', 'swap_space', 'cpu_offload_gb',
                      'limit_mm_per_prompt', 'load_format')
   GROUP BY b.start_id, g.flag
-), lives AS (
-  SELECT a.start_id AS good, b.start_id AS bad, any_value(x.flag) FILTER (lower(x.value) <> lower(y.value)) AS flag,
-    any_value(x.value) FILTER (lower(x.value) <> lower(y.value)) AS value,
-         any_value(y.value) FILTER (lower(x.value) <> lower(y.value)) AS other,
-           any_value(b.source || ':' || y.line) FILTER (lower(x.value) <> lower(y.value)) AS ref
+), logging AS (
+  -- a start that prints what differs from its defaults prints all of it
+  SELECT DISTINCT b.start_id FROM began b
+  JOIN main.engine_flag g ON g.source = b.source AND g.line BETWEEN b.first_line AND b.last_line
+  WHERE g.origin = 'logged'
+), compared AS (
+  SELECT a.start_id AS good, b.start_id AS bad, n.flag, x.value, y.value AS other, coalesce(b.source || ':' || y.line, a.source || ':' || x.line) AS ref,
+    x.value IS NOT NULL AND y.value IS NOT NULL AS told,
+    CASE WHEN x.value IS NOT NULL AND y.value IS NOT NULL THEN lower(x.value) <> lower(y.value)
+      WHEN x.value IS NULL THEN y.logged AND a.start_id IN (FROM logging)
+      ELSE x.logged AND b.start_id IN (FROM logging) END AS differs
   FROM began a
   JOIN began b ON a.works AND NOT b.works
-  JOIN stated x ON x.start_id = a.start_id
-  JOIN stated y ON y.start_id = b.start_id AND y.flag = x.flag
+  CROSS JOIN (SELECT DISTINCT flag FROM stated) n
+  LEFT JOIN stated x ON x.start_id = a.start_id AND x.flag = n.flag
+  LEFT JOIN stated y ON y.start_id = b.start_id AND y.flag = n.flag
+  WHERE x.value IS NOT NULL OR y.value IS NOT NULL
+), lives AS (
+  SELECT good, bad, any_value(flag) FILTER (differs) AS flag, any_value(value) FILTER (differs) AS value, any_value(other) FILTER (differs) AS other,
+    any_value(ref) FILTER (differs) AS ref
+  FROM compared
   -- the model and two more settings are known of both: with fewer nothing says that all else was equal
-  GROUP BY a.start_id, b.start_id
-  HAVING count(*) >= 4 AND count(*) FILTER (lower(x.value) <> lower(y.value)) = 1 AND bool_or(x.flag = 'model' AND x.value = y.value)
+  GROUP BY good, bad
+  HAVING count(*) FILTER (told) >= 4 AND count(*) FILTER (differs) = 1 AND bool_or(flag = 'model' AND value = other)
 ), typed AS (
   SELECT b.start_id, g.flag, arg_max(g.value, g.line) AS value, min(g.line) AS line
   FROM began b

@@ -6,11 +6,14 @@
 -- weights: weights of the first, per rank; NULL = not told
 -- ref: where the second's pool stands, or where it begins
 WITH flag AS (
-  SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value
+  SELECT s.start_id, g.flag, arg_max(lower(g.value), g.line) AS value, bool_or(g.origin = 'logged') AS logged
   FROM engine_start s
   JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
   WHERE g.flag IN ('gpu_memory_utilization', 'tensor_parallel_size', 'pipeline_parallel_size', 'max_model_len', 'max_num_seqs', 'max_num_batched_tokens', 'kv_cache_dtype', 'speculative_config', 'limit_mm_per_prompt', 'enable_lora',
     'model', 'version', 'CUDA_VISIBLE_DEVICES') GROUP BY ALL
+), logging AS (
+  -- a start that prints what differs from its defaults prints all of it: what another has beside that is a difference
+  SELECT start_id FROM flag WHERE logged GROUP BY start_id
 ), figure AS (
   SELECT s.start_id, max(f.value) FILTER (f.name = 'weights_bytes') AS weights,
     -- old releases tell blocks alone
@@ -35,7 +38,9 @@ WITH flag AS (
       SELECT flag FROM flag
       WHERE start_id IN (a.start_id, b.start_id) AND flag NOT IN ('model', 'version')
       GROUP BY flag
-      HAVING count(DISTINCT value) > 1 OR (flag = 'gpu_memory_utilization' AND count(*) < 2 AND NOT (
+      HAVING count(DISTINCT value) > 1
+        OR (count(*) < 2 AND bool_or(logged) AND flag <> 'gpu_memory_utilization' AND a.start_id IN (FROM logging) AND b.start_id IN (FROM logging))
+        OR (flag = 'gpu_memory_utilization' AND count(*) < 2 AND NOT (
         -- an excerpt that tells no setting at all is of the one command that the bundle has
         EXISTS (FROM engine_start x WHERE x.start_id IN (a.start_id, b.start_id) AND x.start_id NOT IN (SELECT start_id FROM flag))
           AND (SELECT count(DISTINCT value) = 1 FROM main.engine_flag WHERE flag = 'gpu_memory_utilization')

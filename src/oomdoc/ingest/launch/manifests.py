@@ -25,6 +25,8 @@ from oomdoc.units import parse_age
 _VECTOR_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "extraargs", "extra_args", "vllm_args", "arguments"))
 _DEVICE_KEY = regex(r"(?:nvidia|amd)\.com/gpu")
 """The devices of a container, as Kubernetes names the resource."""
+_SERVER = regex(r"(?i)vllm|sglang|text-generation|llama|lmdeploy|trt|triton|--model[ =]")
+"""What a service of compose says of itself that serves a model."""
 _SIZE_KEYS = {"shm_size": "shm-size", "shmsize": "shm-size", "mem_limit": "container-limit"}
 
 
@@ -70,6 +72,8 @@ def document_settings(
                 yield Setting(here, flag, shown(flag, _printed(item)), "file", engine)
         elif flag.lower() in _SIZE_KEYS and isinstance(item, (str, int)):
             yield Setting(here, _SIZE_KEYS[flag.lower()], str(item), "bound", engine)
+        elif flag == "device_ids" and isinstance(item, list) and item:
+            yield Setting(here, "CUDA_VISIBLE_DEVICES", ",".join(str(one) for one in item), "environment", engine)
         elif flag == "healthcheck" and isinstance(item, dict) and (check := health_check(item)):
             yield Setting(here, "health-check", check, "bound", engine)
         elif flag == "limits" and isinstance(item, dict):
@@ -87,7 +91,15 @@ def document_settings(
                 yield from document_settings(item, here, engine, inside=isinstance(item, list), depth=depth + 1)
         elif flag == "services" and isinstance(item, dict):
             for index, service in enumerate(item.values()):
-                yield from document_settings(service, here, engine + index, depth=depth + 1)
+                serves = _SERVER.search(
+                    f"{service.get('image')} {service.get('command')} {service.get('entrypoint')}"
+                    if isinstance(service, dict)
+                    else ""
+                )
+                for one in document_settings(service, here, engine + index, depth=depth + 1):
+                    # the devices of what stands beside the server are not the server's
+                    if serves or one.flag != "CUDA_VISIBLE_DEVICES":
+                        yield one
         elif isinstance(item, (dict, list)):
             nested = "engine" in flag or "vllm" in flag
             yield from document_settings(item, here, engine, nested and isinstance(item, dict), depth + 1)

@@ -33,7 +33,7 @@ QUANTITIES = (
     ),
     Quantity(
         "process.resident", "process_memory", "bytes", "bytes",
-        strong="resident, resident mem, resident size, process resident mem, mem resident, resident set size, pss, uss, resident set, process resident, physical mem, working set, working set size, process physical mem, mem working set",
+        strong="resident, resident mem, resident size, process resident mem, mem resident, resident set size, pss, uss, resident set, process resident, physical mem, working set, working set size, process physical mem, mem working set, phys footprint, physical footprint, mem footprint, process footprint",
         weak="res, mem",
         exact="VmRSS=KiB, rss_anon, rss_kb=KiB, RssAnon=KiB",
         unit="",
