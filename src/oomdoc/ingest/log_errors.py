@@ -194,7 +194,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("Failed to register model: Failed to fetch model from hub", {"kind": "network", "text": "Failed to fetch model from hub"}),
     ),
     _error(
-        "usage-error", "python", (": error: ",), r"^(?!(?:\[\S{8,40}\] )?(?:srun|sbatch|salloc|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)", "bad-argument",
+        "usage-error", "python", (": error: ",), r"^(?!(?:\[\S{8,40}\] )?(?:\S{1,40}: )?(?:srun|sbatch|salloc|slurmd|slurmstepd|mpirun):)\S+(?:\.py)?(?: \w+)?: error: (?P<text>.*)", "bad-argument",
         "api_server.py: error: unrecognized arguments: --max-num-on-the-fly-batches 4",
     ),
     _error(

@@ -26,6 +26,12 @@ WITH event AS (
   -- the status that a shell was asked for: the command before it has ended
   UNION ALL BY NAME
   SELECT source, line, t, 'status' AS name, 2 AS class, 1 AS again FROM process_exit WHERE name = 'of the typed command'
+  -- a command line that is refused is of a process of its own, where a server had come up before it
+  UNION ALL BY NAME
+  SELECT e.source, e.line, e.t, 'usage' AS name, 0 AS class, 1 AS again
+  FROM log_error e
+  WHERE e.kind = 'bad-argument' AND regexp_matches(e.text, '^(unrecognized arguments|argument -|the following arguments are required|ambiguous option)')
+    AND EXISTS (FROM milestone m WHERE m.source = e.source AND m.line < e.line AND m.name IN ('serving', 'engine-ready', 'shutdown'))
   UNION ALL BY NAME SELECT source, line, t, 'refused' AS name, 2 AS class, 1 AS again FROM startup_check
   UNION ALL BY NAME SELECT source, line, t, 'failed' AS name, 2 AS class, 1 AS again FROM oom
 ), has_version AS (

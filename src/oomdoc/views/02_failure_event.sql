@@ -33,7 +33,7 @@ WITH said AS (
   GROUP BY f.source, s.start_id, s.last_line
   HAVING NOT EXISTS (FROM log_error e WHERE e.source = f.source AND e.line BETWEEN max(f.line) AND s.last_line)
     AND NOT EXISTS (FROM oom o WHERE o.source = f.source AND o.line BETWEEN max(f.line) AND s.last_line)
-  UNION ALL SELECT g.source, g.line, g.t, NULL, NULL, 'exit', 0, concat('the log ends here (', g.milestone, '), and another start came up after it'), false, false
+  UNION ALL SELECT g.source, g.line, g.t, NULL, NULL, 'exit', 0, concat('the log ends here (', g.milestone, '), and another start followed'), false, false
   FROM given_up g
   UNION ALL SELECT e.source, e.line, NULL, NULL, NULL, 'exit', 0, concat('the container ended with exit code ', e.exit_code), false, false
   FROM ended_with e JOIN container_end c ON c.source = e.source AND c.line = e.line

@@ -3,8 +3,8 @@
 -- small_tokens: tokens of the smaller pool
 -- large_tokens: of the larger
 -- weights_bytes: weights of both, per rank
--- processes: processes on the device with most of them; NULL = no list
--- others_bytes: what they hold without the largest of them, which may be the engine
+-- processes: processes on the device with most of them, and the engine where it is not listed any more; NULL = no list
+-- others_bytes: what they hold without the largest of them, which may be the engine, or all of them where it is gone
 -- total_bytes: memory of the device, at least what its processes hold; NULL = nobody says
 -- ref: where the smaller pool stands
 -- others_ref: where the processes are listed
@@ -13,7 +13,11 @@ WITH figure AS (
     last_value(CASE WHEN name = 'weights_bytes' THEN value END IGNORE NULLS) OVER (
       PARTITION BY source ORDER BY line ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS weights
-  FROM engine_figure WHERE name IN ('weights_bytes', 'kv_pool_tokens')
+  FROM (
+    SELECT source, line, name, value FROM engine_figure WHERE name IN ('weights_bytes', 'kv_pool_tokens')
+    -- a start that is refused for its length says how many tokens it could have stored
+    UNION ALL SELECT source, line, 'kv_pool_tokens', coalesce(pool_tokens, estimated_max_model_len) FROM startup_check WHERE name = 'kv-below-max-model-len'
+  )
 ), pool AS (
   SELECT source, line, weights, value AS tokens FROM figure WHERE name = 'kv_pool_tokens' AND value > 0
 ), share AS (
@@ -39,12 +43,13 @@ WITH figure AS (
   WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0
   GROUP BY ALL
 ), beside AS (
-  SELECT count(*) AS processes, sum(used) - max(used) AS others, sum(used) AS used, min(source || ':' || line) AS ref
+  SELECT count(*) AS processes, sum(used) - max(used) AS others, sum(used) AS used, max(used) AS largest, min(source || ':' || line) AS ref
   FROM listed
   GROUP BY source, gpu, t
   ORDER BY others DESC
   LIMIT 1
 )
-SELECT small::BIGINT AS small_tokens, large::BIGINT AS large_tokens, weights::BIGINT AS weights_bytes, beside.processes,
-  others::BIGINT AS others_bytes, coalesce(d.total_max_bytes, beside.used)::BIGINT AS total_bytes, pair.ref, beside.ref AS others_ref
+SELECT small::BIGINT AS small_tokens, large::BIGINT AS large_tokens, weights::BIGINT AS weights_bytes,
+  -- of a list in which nobody holds as much as the weights the engine is gone already
+  beside.processes + (largest < weights)::INT AS processes, CASE WHEN largest < weights THEN beside.used ELSE others END::BIGINT AS others_bytes, coalesce(d.total_max_bytes, beside.used)::BIGINT AS total_bytes, pair.ref, beside.ref AS others_ref
 FROM pair LEFT JOIN beside ON true LEFT JOIN device d ON true
