@@ -34,6 +34,7 @@ from oomdoc.ingest import (
     metrics_json,
     model_file,
     moments,
+    notebook,
     notes,
     nvidia_smi,
     package_list,
@@ -222,8 +223,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     strange = among_many and ingestor.KIND == text_log.KIND and not any(_of_the_field(chunk.data) for chunk in held)
     batches = list(read_by(Texts(), held) if strange else _read(ingestor, path, held))
     yield from batches
-    if len(held) == 1 and held[0].first_line == 1:
-        data = held[0].data
+    data = _one(held)
+    if data is not None:
         for telling, tell in (*_TELLING, *(() if strange else _TELLING_OF_SERVICE)):
             if telling.search(data):
                 yield from tell(data)
@@ -233,7 +234,14 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
             yield from passages.read(path, data, known, by_line, _piece)
 
 
-_TELLING = tuple((module.TELLING, module.read) for module in (moments, step_lines, unit_status))
+def _one(held: Sequence[Chunk]) -> bytes | None:
+    """A text that came in one chunk, or in two where it ends without a newline; None for a longer one."""
+    if not held or held[0].first_line != 1 or len(held) > 2 or (len(held) == 2 and b"\n" in held[1].data):
+        return None
+    return b"".join(chunk.data for chunk in held)
+
+
+_TELLING = tuple((module.TELLING, module.read) for module in (moments, step_lines, unit_status, notebook))
 _TELLING_OF_SERVICE = (
     (service_figures.TELLING, service_figures.read), (load_runs.TELLING, load_runs.read), (load_runs.SAID, load_runs.said),
 )  # fmt: skip

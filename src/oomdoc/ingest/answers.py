@@ -104,7 +104,9 @@ class Answers:
             while at < len(lines) and typed(lines[at]) is None:
                 at += 1
             output = [(number, line) for number, line in enumerate(lines[begin:at], begin + 1) if line.strip()]
-            told = any(number in known for number, _ in output) and not _inspects(command)
+            read = [number in known for number, _ in output]
+            # lines of it may have been taken for something else, but rows of a query of which all are read
+            told = any(read) and ((all(read) and "--query-gpu" in command) or not _inspects(command))
             if output and len(output) <= _VALUE_LINES and not told:
                 self._answer(command, begin, output)
 

@@ -178,6 +178,19 @@ _LOADED = ("Model loading took", "Loading model weights took")
 _SHELL_ENDS = {"Killed": -9, "Aborted": -6, "Segmentation fault": -11, "Bus error": -7}
 """What a shell calls the signal that ended a job."""
 
+
+def _cut(message: str, least: int = 20) -> str:
+    """An expression for a message that ends in the middle, behind as much of it as no other message begins with.
+
+    >>> [bool(re.search(_cut("ValueError: Free memory on device"), text)) for text in ("ValueError: Free memory on de", "ValueError: Free", "ValueError: Free memory on disk")]
+    [True, False, False]
+    """
+    tail = ""
+    for letter in reversed(message[least:]):
+        tail = f"(?:{re.escape(letter)}{tail})?"
+    return rf"{re.escape(message[:least])}{tail}[.\u2026]{{0,3}}\s*$"
+
+
 PATTERNS: tuple[Pattern, ...] = (
     # an entry of a snapshot's trace that somebody wrote out: action, size, what the device had left
     Pattern(
@@ -443,7 +456,12 @@ PATTERNS: tuple[Pattern, ...] = (
              {"mode": "RECOMPUTE", "cumulative": 101}),
         ),
     ),
-    # ---- refusals by the engine's own arithmetic
+    # ---- refusals by the engine's own arithmetic; of one that a terminal or a shipper cut the beginning tells which it was
+    _refusal("no-kv-blocks-cut", "0.1.7 →", ("Error: No avail",), _cut("ValueError: No available memory for the cache blocks"),
+             ("ValueError: No available mem", {}), check="no-kv-blocks"),
+    _refusal("free-memory-cut", "0.9.2 →", ("Error: Free mem",), _cut("ValueError: Free memory on device "), ("ValueError: Free memory on dev", {}), check="free-memory"),
+    _refusal("below-max-model-len-cut", "0.2.0 →", ("Error: To serve at",), _cut("ValueError: To serve at least one request with the "),
+             ("ValueError: To serve at least on", {}), check="kv-below-max-model-len"),
     _refusal(
         "no-kv-blocks", "0.1.7 →", ("memory for the cache blocks", "frontend multimodal GPU decoding reserves"),
         rf"No available memory for the cache blocks|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache",
