@@ -130,22 +130,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         (EVENT.pattern,),
         event_row,
-        (
-            "  Warning  Unhealthy  9s (x4 over 20s)  kubelet  Startup probe failed: connection refused",
-            {"type": "Warning", "reason": "Unhealthy", "age_s": 9.0, "count": 4, "object": None},
-        ),
-        (
-            "2m     Normal    Killing     pod/engine-0   Container engine failed liveness probe, will be restarted",
-            {"reason": "Killing", "age_s": 120.0, "object": "pod/engine-0", "count": None},
-        ),
-        (
-            "prod  7m12s  Warning  BackOff  pod/engine-1  Back-off restarting failed container",
-            {"reason": "BackOff", "age_s": 432.0, "object": "pod/engine-1"},
-        ),
-        (
-            "  Warning  Evicted  <unknown>  kubelet  The node was low on resource: memory.",
-            {"reason": "Evicted", "age_s": None, "message": "The node was low on resource: memory."},
-        ),
+        ("  Warning  Unhealthy  9s (x4 over 20s)  kubelet  Startup probe failed: connection refused", {"type": "Warning", "reason": "Unhealthy", "age_s": 9.0, "count": 4, "object": None}),
+        ("2m     Normal    Killing     pod/engine-0   Container engine failed liveness probe, will be restarted", {"reason": "Killing", "age_s": 120.0, "object": "pod/engine-0", "count": None}),
+        ("prod  7m12s  Warning  BackOff  pod/engine-1  Back-off restarting failed container", {"reason": "BackOff", "age_s": 432.0, "object": "pod/engine-1"}),
+        ("  Warning  Evicted  <unknown>  kubelet  The node was low on resource: memory.", {"reason": "Evicted", "age_s": None, "message": "The node was low on resource: memory."}),
         table="cluster_event",
     ),
     pattern(
@@ -165,10 +153,7 @@ PATTERNS: tuple[Pattern, ...] = (
         _alone("Unhealthy", "Warning"),
         ("supervisor: startup probe failed: GET /health: refused", {"object": None}),
         "keeper WARNING health check failed: ReadTimeout(3.0) GET http://127.0.0.1/health",
-        (
-            'prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"',
-            {"object": "prod/engine-0"},
-        ),
+        ('prober.go:107] "Probe failed" probeType="Liveness" pod="prod/engine-0" containerName="engine"', {"object": "prod/engine-0"}),
         # a controller of replicas; `workload` counts readiness only where somebody ends what is not ready
         "fleet: readiness check failed for worker 7: status 503",
         "keeper[12]: probe FAIL connection refused (2/3)",

@@ -106,10 +106,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _statement(
         "condition", "scaler-condition", ("AbleToScale", "ScalingActive", "ScalingLimited"),
         r"^\s*(?P<name>AbleToScale|ScalingActive|ScalingLimited)\s+(?P<status>True|False|Unknown)\s+[A-Z]\w+",
-        (
-            "  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum",
-            {"name": "ScalingLimited", "status": "True"},
-        ),
+        ("  ScalingLimited  True    TooManyReplicas  the desired replica count is more than the maximum", {"name": "ScalingLimited", "status": "True"}),
     ),
     _statement(
         "blind", "scaler-blind",
@@ -154,14 +151,8 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?P<name>decisions ?[Aa]pplied)\"?\s*[:=]\s*(?P<status>\d+)"
         r"|(?:\b(?i:horizontalpodautoscalers?(?:\.autoscaling)?|hpa)/(?:keda-hpa-)?(?P<target>[\w.-]{1,100})\s[^\n]*?)?(?P<name2>New size): (?P<status2>\d+)",
         ('Run finished {"mode": "auto", "models": 1, "decisionsApplied": 0}', {"status": "0"}),
-        (
-            "horizontal-pod-autoscaler  New size: 4; reason: cpu above target",
-            {"name": "New size", "status": "4", "target": None},
-        ),
-        (
-            "4m Normal SuccessfulRescale horizontalpodautoscaler/builds New size: 9; reason: cpu above target",
-            {"status": "9", "target": "builds"},
-        ),
+        ("horizontal-pod-autoscaler  New size: 4; reason: cpu above target", {"name": "New size", "status": "4", "target": None}),
+        ("4m Normal SuccessfulRescale horizontalpodautoscaler/builds New size: 9; reason: cpu above target", {"status": "9", "target": "builds"}),
     ),
     _statement(
         "decision",
@@ -172,10 +163,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\b(?:[A-Za-z]{0,6}[Dd]esired(?:_?[Ss]cale|[_ ]?[Rr]eplicas)?)(?:\(|[=:] ?)(?P<desired>\d{1,4})\b(?=.*?\bcurrent(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<replicas>\d{1,4})\b)"
             r"(?:(?=.*?\bmin(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<minimum>\d{1,4})\b))?(?:(?=.*?\bmax(?:[_ ]?[Rr]eplicas)?[=:] ?(?P<maximum>\d{1,4})\b))?"
         ),
-        (
-            "2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40",
-            {"desired": 1, "replicas": 12, "minimum": 1, "maximum": 40},
-        ),
+        ("2027/04/05 17:31:07 SetDesiredScale(1), current: 12, min: 1, max: 40", {"desired": 1, "replicas": 12, "minimum": 1, "maximum": 40}),
         ("target evaluated: desired_replicas=3 current_replicas=3", {"status": "0", "desired": 3, "replicas": 3}),
         convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
@@ -185,10 +173,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"
             r"\s*(?:\([^)]*\))?:\s+(?P<status>(?:<unknown>|[\d.]+\w*%?)(?: \([^)]*\))? ?/ ?\S.*)$"
         ),
-        (
-            "  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%",
-            {"name": "cpu", "status": "12% (240m) / 80%"},
-        ),
+        ("  resource cpu on pods  (as a percentage of request):  12% (240m) / 80%", {"name": "cpu", "status": "12% (240m) / 80%"}),
         ('  "vllm:num_requests_waiting" on pods:  37 / 5', {"name": "vllm:num_requests_waiting", "status": "37 / 5"}),
     ),
     _statement(
@@ -198,14 +183,8 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:(?P<name>[\w:.-]+): )?(?P<status>(?:<unknown>|[\d.]+\w*%?) ?/ ?\S+(?: \(avg\))?(?:, \S.*?)??)"
             r"\s+(?P<minimum>\d+)\s+(?P<maximum>\d+)\s+(?P<replicas>\d+)\s+\S+\s*$"
         ),
-        (
-            "engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d",
-            {"name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1},
-        ),
-        (
-            "horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h",
-            {"status": "0/8 (avg)", "value": 0.0, "minimum": 2, "maximum": 6, "replicas": 3},
-        ),
+        ("engine   Deployment/engine   cpu: 12%/80%   1   4   1   3d", {"name": "cpu", "status": "12%/80%", "value": 12.0, "minimum": 1, "maximum": 4, "replicas": 1}),
+        ("horizontalpodautoscaler/keda-hpa-b   ModelServing/b   0/8 (avg)   2   6   3   3d4h", {"status": "0/8 (avg)", "value": 0.0, "minimum": 2, "maximum": 6, "replicas": 3}),
     ),
     _statement(
         "metric",
@@ -233,10 +212,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "scaler-knative-capacity",
         ("ObsStableValue=",),
         r"\bPodCount=(?P<pods>\d{1,4}) Total1PodCap=(?P<capacity>[\d.]{1,12}) ObsStableValue=(?P<observed>\d{1,9}(?:\.\d{1,6})?)\b",
-        (
-            "PodCount=2 Total1PodCap=50.000 ObsStableValue=24.500 ObsPanicValue=25.000 TargetBC=211.000 ExcessBC=-86.000",
-            {"value": 12.25, "threshold": 35.0, "replicas": 2},
-        ),
+        ("PodCount=2 Total1PodCap=50.000 ObsStableValue=24.500 ObsPanicValue=25.000 TargetBC=211.000 ExcessBC=-86.000", {"value": 12.25, "threshold": 35.0, "replicas": 2}),
         convert=_observed,
     ),
     _statement(

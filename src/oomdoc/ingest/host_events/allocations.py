@@ -46,10 +46,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         event("pinned-alloc-failed"),
         ("ggml_cuda_host_malloc: failed to allocate 2048.00 MiB of pinned memory: out of memory", {"bytes": 2 << 30}),
-        (
-            "pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.",
-            {"bytes": 96 << 30, "limit_bytes": 60 << 30},
-        ),
+        ("pinned host pool needs ~96 GiB but only 60 GiB of RAM is available.", {"bytes": 96 << 30, "limit_bytes": 60 << 30}),
         ("torch.zeros(shape, pin_memory=True) RuntimeError: CUDA error: invalid argument", {"bytes": None}),
         ("hipHostRegister failed, size=5368709120", {"bytes": 5 << 30}),
     ),
@@ -99,40 +96,28 @@ PATTERNS: tuple[Pattern, ...] = (
         ("_ArrayMemoryError: Unable to allocate 1.50 GiB for an array with shape (1, 2)", {"bytes": 3 << 29}),
         ("memory allocation of 4096 bytes failed", {"bytes": 4096}),
         ("MemoryError", {"bytes": None}),
-        (
-            "ValueError: Not enough host memory for the pool: requesting 24.00 GiB, 9.10 GiB are free",
-            {"bytes": 24 << 30},
-        ),
+        ("ValueError: Not enough host memory for the pool: requesting 24.00 GiB, 9.10 GiB are free", {"bytes": 24 << 30}),
         ("RuntimeError: insufficient system memory", {"bytes": None}),
     ),
     pattern(
         "swap-space", "vllm", ("Too large swap space",),
         (rf"Too large swap space\. (?P<size>{SIZE}) out of the (?P<limit>{SIZE}) total CPU memory",),
         event("swap-space"),
-        (
-            "ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it",
-            {"bytes": 36 << 30, "limit_bytes": 48 << 30},
-        ),
+        ("ValueError: Too large swap space. 36.00 GiB out of the 48.00 GiB total CPU memory is allocated for it", {"bytes": 36 << 30, "limit_bytes": 48 << 30}),
         versions="0.1.7 – 0.17.1",
     ),
     pattern(
         "swap-space-warning", "vllm", ("too large swap space",),
         (rf"Possibly too large swap space\. (?P<size>{SIZE}) out of the {SIZE} total CPU memory",),
         fact("swap-space"),
-        (
-            "Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap",
-            {"value": 24 << 30},
-        ),
+        ("Possibly too large swap space. 24.00 GiB out of the 48.00 GiB total CPU memory is allocated for the swap", {"value": 24 << 30}),
         versions="0.1.7 – 0.17.1",
     ),
     pattern(
         "cpu-pool-default", "vllm", ("VLLM_CPU_KVCACHE_SPACE",),
         (r"VLLM_CPU_KVCACHE_SPACE \(Gi?B\) for CPU backend is not set, using (?P<size>\d{1,4}) by default",),
         fact("cpu-pool-default", lambda match: int(match["size"]) << 30),
-        (
-            "Environment variable VLLM_CPU_KVCACHE_SPACE (GiB) for CPU backend is not set, using 4 by default.",
-            {"value": 4 << 30},
-        ),
+        ("Environment variable VLLM_CPU_KVCACHE_SPACE (GiB) for CPU backend is not set, using 4 by default.", {"value": 4 << 30}),
         versions="0.4.1 →",
     ),
     pattern(
@@ -143,10 +128,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^Node \d{1,3} (?:Normal|Movable): (?P<blocks>\d{1,9}\*4kB .{20,300}?) = \d",
         ),
         _blocks,
-        (
-            "Node 0, zone   Normal  41022  5871  455  230  112  71  20  12  7  0  0",
-            {"topic": "free-blocks", "text": "41022 5871 455 230 112 71 20 12 7 0 0"},
-        ),
+        ("Node 0, zone   Normal  41022  5871  455  230  112  71  20  12  7  0  0", {"topic": "free-blocks", "text": "41022 5871 455 230 112 71 20 12 7 0 0"}),
         (
             "Node 1 Normal: 9011*4kB (UME) 803*8kB (UE) 70*16kB 1*32kB 0*64kB 0*128kB 0*256kB 0*512kB 0*1024kB 0*2048kB 0*4096kB = 43620kB",
             {"topic": "free-blocks", "text": "9011 803 70 1 0 0 0 0 0 0 0"},

@@ -42,14 +42,8 @@ PATTERNS: tuple[Pattern, ...] = (
             "anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:48kB oom_score_adj:0",
             {"kind": "cgroup-oom-kill", "pid": 4711, "process": "VLLM::Worker", "bytes": 2048 * KIB, "t": None},
         ),
-        (
-            "[Thu Nov 19 04:00:01 2026] Out of memory: Killed process 88 (python3) total-vm:9kB, anon-rss:4kB",
-            {"kind": "node-oom-kill", "pid": 88, "bytes": 4096, "t": 1795060801.0},
-        ),
-        (
-            "Out of memory: Kill process 88 (python3) score 903 or sacrifice child",
-            {"kind": "node-oom-kill", "process": "python3"},
-        ),
+        ("[Thu Nov 19 04:00:01 2026] Out of memory: Killed process 88 (python3) total-vm:9kB, anon-rss:4kB", {"kind": "node-oom-kill", "pid": 88, "bytes": 4096, "t": 1795060801.0}),
+        ("Out of memory: Kill process 88 (python3) score 903 or sacrifice child", {"kind": "node-oom-kill", "process": "python3"}),
         ("Killed process 88 (python3) total-vm:9kB, anon-rss:4kB", {"kind": "oom-kill", "bytes": 4096}),
     ),
     pattern(
@@ -59,10 +53,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r".{0,2000}?\btask=(?P<process>[^,]*),pid=(?P<pid>\d+)",
         ),
         _constraint,
-        (
-            "oom-kill:constraint=CONSTRAINT_MEMCG,cpuset=/,oom_memcg=/a,task_memcg=/a,task=python,pid=12,uid=0",
-            {"kind": "cgroup-oom-kill", "pid": 12, "process": "python", "memory_group": "/a"},
-        ),
+        ("oom-kill:constraint=CONSTRAINT_MEMCG,cpuset=/,oom_memcg=/a,task_memcg=/a,task=python,pid=12,uid=0", {"kind": "cgroup-oom-kill", "pid": 12, "process": "python", "memory_group": "/a"}),
         ("oom-kill:constraint=CONSTRAINT_NONE,...,task=a::b,pid=13,uid=0", {"kind": "node-oom-kill", "pid": 13}),
     ),
     pattern(
@@ -72,10 +63,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"Tasks? in (?P<memory_group>\S+) killed as a result of limit of",
         ),
         event("cgroup-usage"),
-        (
-            "[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17",
-            {"bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None},
-        ),
+        ("[ 91.1] memory: usage 2048kB, limit 2048kB, failcnt 17", {"bytes": 2048 * KIB, "limit_bytes": 2048 * KIB, "pid": None}),
         ("Task in /docker/ab killed as a result of limit of /docker/ab", {"memory_group": "/docker/ab"}),
     ),
     pattern(
@@ -104,14 +92,8 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
         event("node-oom-kill"),
         ("vllm.service: A process of this unit has been killed by the OOM killer.", {"process": "vllm"}),
-        (
-            "Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%",
-            {"process": "a"},
-        ),
-        (
-            'sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB',
-            {"pid": 12, "process": "python3"},
-        ),
+        ("Killed /user.slice/a.scope due to memory used (60) / total (62) and swap used being more than 90.00%", {"process": "a"}),
+        ('sending SIGTERM to process 12 uid 0 "python3": oom_score 900, VmRSS 2000 MiB', {"pid": 12, "process": "python3"}),
     ),
     pattern(
         # macOS: what it ends as idle it would end anyway, and a process beyond a limit of its own is no full host
@@ -145,10 +127,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"\bPBS: job killed: mem ",
         ),
         event("slurm-oom-kill"),
-        (
-            "slurmstepd: error: Detected 2 oom_kill events in StepId=7.0. Some of the step tasks have been OOM Killed.",
-            {"count": 2},
-        ),
+        ("slurmstepd: error: Detected 2 oom_kill events in StepId=7.0. Some of the step tasks have been OOM Killed.", {"count": 2}),
         ("srun: error: node1: task 0: Out Of Memory", {"count": None}),
         "slurmstepd: error: Exceeded job memory limit at some point.",
     ),
@@ -193,14 +172,8 @@ SIGNALS: tuple[Pattern, ...] = (
         event("segfault"),
         "*** SIGSEGV received at time=1 on cpu 2 ***",
         "[decode-1:77  :0:91] Caught signal 11 (Segmentation fault: invalid permissions)",
-        (
-            "[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]",
-            {"pid": 77, "process": "python3"},
-        ),
-        (
-            "[ 4.2] traps: python3[77] trap divide error ip:7f2c sp:7ffd error:0 in libmath.so.3[7f2c+1e]",
-            {"pid": 77, "process": "python3"},
-        ),
+        ("[ 4.2] python3[77]: segfault at 10 ip 00007f sp 00007f error 4 in libcuda.so[7f+1]", {"pid": 77, "process": "python3"}),
+        ("[ 4.2] traps: python3[77] trap divide error ip:7f2c sp:7ffd error:0 in libmath.so.3[7f2c+1e]", {"pid": 77, "process": "python3"}),
         ("traps: engine[9] general protection fault ip:55d1 sp:7ffc error:0 in engine[55+1]", {"pid": 9}),
         "run.sh: line 3:    12 Illegal instruction     (core dumped) vllm serve m",
     ),
@@ -225,10 +198,7 @@ SIGNALS: tuple[Pattern, ...] = (
             'type=ANOM_ABEND msg=audit(1767225600.500:71): auid=4294967295 uid=0 gid=0 ses=4294967295 pid=431 comm="python3" exe="/usr/bin/python3.12" sig=7 res=1',
             {"pid": 431, "process": "python3", "t": 1767225600.5},
         ),
-        (
-            "type=ANOM_ABEND msg=audit(31/12/25 08:00:01.250:72): auid=unset uid=root pid=433 comm=python3 exe=/usr/bin/python3.12 sig=SIGBUS res=yes",
-            {"pid": 433, "t": 1767168001.25},
-        ),
+        ("type=ANOM_ABEND msg=audit(31/12/25 08:00:01.250:72): auid=unset uid=root pid=433 comm=python3 exe=/usr/bin/python3.12 sig=SIGBUS res=yes", {"pid": 433, "t": 1767168001.25}),
         (  # the kernel itself prints the number of the record's type
             'kernel: audit: type=1701 audit(1767225600.500:74): auid=4294967295 uid=0 gid=0 subj=unconfined pid=437 comm="VLLM::Worker_TP" exe="/usr/bin/python3.12" sig=7 res=1',
             {"pid": 437, "process": "VLLM::Worker_TP"},
@@ -250,9 +220,6 @@ SIGNALS: tuple[Pattern, ...] = (
         "audit-segfault", "kernel", ("ANOM_ABEND", "type=1701 "),
         (rf"{_AUDIT}(?:SIGSEGV|SIGILL|SIGFPE|4|8|11)\b",),
         event("segfault"),
-        (
-            'type=ANOM_ABEND msg=audit(1767225600.500:73): auid=4294967295 uid=0 pid=435 comm="php-fpm" exe="/usr/sbin/php-fpm" sig=11 res=1',
-            {"pid": 435, "process": "php-fpm"},
-        ),
+        ('type=ANOM_ABEND msg=audit(1767225600.500:73): auid=4294967295 uid=0 pid=435 comm="php-fpm" exe="/usr/sbin/php-fpm" sig=11 res=1', {"pid": 435, "process": "php-fpm"}),
     ),
 )  # fmt: skip

@@ -58,14 +58,8 @@ PATTERNS: tuple[Pattern, ...] = (
             r"(?:, name=(?P<process>[^,]+))?",
         ),
         event("xid"),
-        (
-            "[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault",
-            {"count": 31, "pid": 797, "process": "python3"},
-        ),
-        (
-            "NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-            {"count": 79, "pid": None, "device": "0000:65:00"},
-        ),
+        ("[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault", {"count": 31, "pid": 797, "process": "python3"}),
+        ("NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", {"count": 79, "pid": None, "device": "0000:65:00"}),
     ),
     pattern(
         "reboot", "systemd", ("reboot", "powering down", "systemd-shutdown"),
@@ -103,10 +97,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"^\s*AS\s+address space limit\s+(?P<limit2>\d+)\s",
         ),
         _process_limit,
-        (
-            "Max address space         3000000000           unlimited            bytes",
-            {"kind": "process-limit", "limit_bytes": 3000000000},
-        ),
+        ("Max address space         3000000000           unlimited            bytes", {"kind": "process-limit", "limit_bytes": 3000000000}),
         ("virtual memory              (kbytes, -v) 2048", {"limit_bytes": 2 << 20}),
     ),
     pattern(

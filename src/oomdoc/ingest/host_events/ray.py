@@ -79,18 +79,9 @@ PATTERNS: tuple[Pattern, ...] = (
             r"Killing worker with .{0,60}to free up memory",
         ),
         _ray_kill,
-        (
-            "2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons",
-            {"kind": "ray-memory-kill", "count": 2},
-        ),
-        (
-            " actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 11d4",
-            {"kind": "ray-memory-kill", "count": None},
-        ),
-        (
-            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
-            {"kind": "ray-memory-kill", "count": None},
-        ),
+        ("2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons", {"kind": "ray-memory-kill", "count": 2}),
+        (" actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 11d4", {"kind": "ray-memory-kill", "count": None}),
+        ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", {"kind": "ray-memory-kill", "count": None}),
     ),
     pattern(
         "ray-worker-lost", "ray", ("unexpected system error", "exit type: SYSTEM_ERROR", "connection error code"),
@@ -100,10 +91,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"unexpectedly exits with a connection error code",
         ),
         _ray_lost,
-        (
-            "A worker died or was killed while executing a task by an unexpected system error. Worker PID: 31 ...",
-            {"kind": "worker-died", "pid": 31},
-        ),
+        ("A worker died or was killed while executing a task by an unexpected system error. Worker PID: 31 ...", {"kind": "worker-died", "pid": 31}),
         ("Worker exit type: SYSTEM_ERROR Worker exit detail: ...", {"kind": "worker-died", "pid": None}),
     ),
 )  # fmt: skip

@@ -47,10 +47,7 @@ PATTERNS: tuple[Pattern, ...] = (
             r"Not enough memory to write total of (?P<size3>\d+) bytes\. Please check that /dev/shm",
         ),
         event("shm-full"),
-        (
-            "RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 128 MiB required, 16 MiB free.",
-            {"bytes": 128 << 20, "limit_bytes": 16 << 20},
-        ),
+        ("RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 128 MiB required, 16 MiB free.", {"bytes": 128 << 20, "limit_bytes": 16 << 20}),
         (
             "System memory request exceeds memory available in /dev/shm. The request is for 9000 bytes, and the "
             "amount available is 8000 bytes.",
@@ -73,14 +70,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "OSError: [Errno 28] No space left on device: '/psm_0a1b2c3d'",
         "RuntimeError: unable to allocate shared memory(shm) for file </torch_71_99_0>: Success (0)",
         "unable to open shared memory object </torch_11_22> in read-write mode: No space left on device (28)",
-        (
-            "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-Ab12Cd to 33030532 bytes",
-            {"bytes": 33030532},
-        ),
-        (
-            "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 9637888)",
-            {"bytes": 9637888},
-        ),
+        ("misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-Ab12Cd to 33030532 bytes", {"bytes": 33030532}),
+        ("NCCL WARN Error while creating shared memory segment /dev/shm/nccl-Ab12Cd (size 9637888)", {"bytes": 9637888}),
         "shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
         "E0314 05:11:23.7 1 x.cc:69] \"Failed to increase the shared memory pool size for key 'r_3' to 64 bytes. Error: No space left on device\"",
     ),
@@ -88,14 +79,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "shm-df-full", "host", ("tmpfs ", "shm  "),
         (_DF,),
         _disk,
-        (
-            "shm              64M   64M     0 100% /dev/shm",
-            {"kind": "shm-full", "bytes": 64 << 20, "limit_bytes": 64 << 20},
-        ),
-        (
-            "tmpfs            128M  126M  2.1M  99% /dev/shm",
-            {"kind": "shm-full", "bytes": 126 << 20, "limit_bytes": 128 << 20},
-        ),
+        ("shm              64M   64M     0 100% /dev/shm", {"kind": "shm-full", "bytes": 64 << 20, "limit_bytes": 64 << 20}),
+        ("tmpfs            128M  126M  2.1M  99% /dev/shm", {"kind": "shm-full", "bytes": 126 << 20, "limit_bytes": 128 << 20}),
     ),
     pattern(
         "shm-df", "host", ("tmpfs ", "shm  "),
@@ -128,9 +113,6 @@ PATTERNS: tuple[Pattern, ...] = (
         ("shm on /dev/shm type tmpfs (rw,nosuid,size=65536k)", {"value": 64 << 20}),
         ("shm              64M", {"value": 64 << 20}),
         ("# /dev/shm bytes total=4096000 free=4095000", {"value": 4096000}),
-        (
-            "The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.",
-            {"value": 64 << 20},
-        ),
+        ("The object store is using /tmp instead of /dev/shm because /dev/shm has only 67108864 bytes available.", {"value": 64 << 20}),
     ),
 )  # fmt: skip
