@@ -273,8 +273,8 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
         # a line that begins with blanks or a bar is quoted
         match = _INSIDE.search(begin) if first not in " \t|" and ("pid=" in begin or ".py" in begin) else None
         if match and not (HEAD.match(text) or TAG.match(text)):
-            told = _DATED.search(text, 0, match.end()) if t is None else None
-            t = parse_time(told[0].replace(" UTC", "Z").replace("UTC", "Z")) if told else t
+            dated = _DATED.search(text, 0, match.end()) if t is None else None
+            t = parse_time(dated[0].replace(" UTC", "Z").replace("UTC", "Z")) if dated else t
             text = text[match.end() :]
         break
     return text, t, extra
