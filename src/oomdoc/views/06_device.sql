@@ -35,8 +35,8 @@ WITH sampled AS (
          count(*) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle, max(peak / size) FILTER (alike) AS fullest,
            min(ref) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
-  -- what the server was put on is no place for one more, whoever has stopped it
-  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device), false) AS given FROM sampled)
+  -- the one card that the server was put on is no place for one more, whoever has stopped it
+  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device) AND (SELECT count(*) FROM own_device) = 1, false) AS given FROM sampled)
 ), listed AS (
   -- one text that numbers its devices and says in words how many there are speaks of the same ones twice
   SELECT source,

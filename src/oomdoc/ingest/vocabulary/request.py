@@ -46,7 +46,7 @@ QUANTITIES = (
     Quantity(
         "request.latency", "request", "latency_s", "seconds",
         strong="request latency, latency, e2e latency, e2e request latency, total latency, response time, e2e, e2e time, total time, request time total, latency total, wall time, time total, request took, latency e2e, total ms, total s, wall s, wall ms, wall latency, time taken, processing time, rt ms, e2el, runtime s, runtime ms, request time s, request time ms, request time total, output time, gateway total, gateway time, gateway latency, proxy total, proxy time, router total, router latency, ingress time",
-        exact="latency, duration, elapsed, seconds, e2e_latency, response_time, request_latency, total_time, request_duration, total_latency, e2e_request_latency, gen_ai.latency.e2e=s, took",
+        exact="latency, duration, elapsed, seconds, e2e_latency, response_time, request_latency, total_time, request_duration, total_latency, e2e_request_latency, gen_ai.latency.e2e=s, took, request_time=s",
         high=_LONGEST_S,
     ),
     Quantity(
