@@ -9,6 +9,7 @@ from typing import Any
 from oomdoc.ingest import launch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.kubernetes_lines import parse_date
+from oomdoc.ingest.launch import servers
 from oomdoc.ingest.prompts import typed
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
@@ -55,6 +56,11 @@ class Container:
     def told(self) -> bool:
         """Whether anything beyond the name is known."""
         return len(self.row) > 1 or bool(self.codes or self.reasons or self.words)
+
+    @property
+    def serves(self) -> bool | None:
+        """Whether it is an LLM server's, by its image and its command; None where neither is there."""
+        return servers.serves(self.image[1], (word for _, word in self.words))
 
     def take(self, number: int, key: str, value: str) -> bool:
         """A line whose key every container has; False for another, which belongs to the block that is open."""
@@ -330,26 +336,9 @@ _DETAILS = ("Reason", "Exit Code", "Signal", "Message", "Started", "Finished")
 _PLAIN = ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready", "Port", "Host Port", "Image ID", "Container ID", "Ports", "Host Ports")  # fmt: skip
 
 
-_ENGINE = regex(
-    r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])"
-)
-_ENGINE_OPTION = regex(r"--(?:max-model-len|max-num-(?:seqs|batched-tokens)|tensor-parallel-size|gpu-memory-utilization|kv-cache-dtype|enable-prefix-caching)\b")  # fmt: skip
-_TRAINER = regex(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
-
-
-def serves(container: Container) -> bool | None:
-    """Whether the image or the command is that of an LLM server; None where neither is there."""
-    words = " ".join([container.image[1], *(word for _, word in container.words)])
-    if not words.strip():
-        return None
-    if not container.image[1] and _ENGINE_OPTION.search(words):
-        return True  # a resource whose image its operator adds
-    return bool(_ENGINE.search(words)) and not _TRAINER.search(words)
-
-
 def emit(rows: Rows, container: Container, row: Row) -> None:
     """A container's row, and the engine settings of its command, environment and image."""
-    rows.add("container", container.line, **row, image=container.image[1] or None, serves=serves(container))
+    rows.add("container", container.line, **row, image=container.image[1] or None, serves=container.serves)
     version = launch.image_version(container.image[1])
     if version:
         rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")

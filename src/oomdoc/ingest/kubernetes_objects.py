@@ -9,7 +9,7 @@ from typing import Any
 from oomdoc.ingest import custom_resources, launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.json_pieces import mapping
-from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit, serves
+from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
 from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
 from oomdoc.units import parse_time
 
@@ -411,12 +411,12 @@ class Objects:
             for request in _list(host.get("DeviceRequests"))
             for one in _list(mapping(request).get("DeviceIDs"))
         ]
-        if given:
+        if given and container.serves:
             container.environment.append((container.line, "CUDA_VISIBLE_DEVICES", ",".join(given)))
         emit(self.rows, container, row)
         shm = host.get("ShmSize")
         # with the host's or another container's namespace the size is that of theirs
-        if isinstance(shm, int) and shm > 0 and str(host.get("IpcMode") or "private") in ("private", "shareable") and serves(container):  # fmt: skip
+        if isinstance(shm, int) and shm > 0 and str(host.get("IpcMode") or "private") in ("private", "shareable") and container.serves:  # fmt: skip
             self.rows.add("note", self.where(host, shm, "ShmSize"), topic="shm-size", value=float(shm), text=f"ShmSize {shm}")  # fmt: skip
         self._health(named, mapping(state.get("Health")))
 

@@ -111,9 +111,9 @@ class Readings:
             if used is not None:
                 self._count()
                 self._add(number, "/dev/shm", "shm", used)
-            if used is not None:
                 self._notes.append((number, {"topic": "shm-used", "value": float(used), "text": shm[0].strip()[:120]}))
-            if size and not any(row["topic"] == "shm-size" for _, row in self._notes):
+            # a row of `df` as it is tells its size by a pattern of `host_events`
+            if size and (shm["full"] or shm["size2"]) and not any(row["topic"] == "shm-size" for _, row in self._notes):
                 self._notes.append((number, {"topic": "shm-size", "value": float(size), "text": shm[0].strip()[:120]}))
             return
         process = _PROCESS.match(line) if self._elapsed is not None or self._t is not None else None

@@ -47,14 +47,14 @@ _STERN = regex(
     re.S,
 )
 """What `stern` puts before each line: pod and container."""
-_COMPOSE = regex(r"(?:\d\d:\d\d:\d\d )?((?:\d{1,4}\|)?[A-Za-z0-9][\w.@-]*)\s+\| (.*)", re.S)
+_COMPOSE = regex(r"(?:\d\d:\d\d:\d\d )?((?:\d{1,4}\|)?[A-Za-z][\w.@-]*)\s+\| (.*)", re.S)
 """Of compose, of a service of Docker Swarm, of pm2 and of foreman."""
 _INSIDE = regex(
     r"(?:[\w\])}|:>›'\"-][|:>›'\"]?\s{1,4}|(?<!it/s)(?<!s/it)\])(?=\((?:APIServer|ApiServer|EngineCore|Worker|VllmWorker|ProcManager)\w*(?:,? rank=\d{1,5})?,? pid=\d{1,9}\) |"
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[?[\w./-]{1,80}\.py(?::\d{1,6})?\])"
 )
 """Where a record of the engine begins behind words that nobody knows: what a collector of logs puts first has no end of forms."""
-_DATED = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?UTC|Z|[+-]\d\d:?\d\d)?")
+_DATED = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _PREFIX_CAP = 200
 _JOURNAL = regex(
     r"(?:(?:[A-Z][a-z]{2} )?(?P<day>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) [A-Z]{1,5}|(?P<epoch>\d{10}\.\d{1,6})|\[ *\d{1,9}\.\d{1,6}\]) [\w.-]{1,80} [\w./@()-]{1,80}\[\d{1,9}\]: ?(?P<text>.*)",
@@ -88,19 +88,7 @@ _GLOG = regex(
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
 MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
-_MESSAGE_KEYS = (
-    "message",
-    "log",
-    "msg",
-    "MESSAGE",
-    "line",
-    "textPayload",
-    "body",
-    "@message",
-    "Log",
-    "Log_s",
-    "LogMessage",
-)
+_MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "@message", "Log", "Log_s", "LogMessage")  # fmt: skip
 _NESTED_KEYS = ("jsonPayload", "fields", "_source")
 """Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date", "TimeStamp", "TimeGenerated")
@@ -195,17 +183,9 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             continue
         match = _JOURNAL.match(text) if "]: " in text[:_PREFIX_CAP] else None
         if match:
-            told = parse_time(f"{match['day']}Z") if match["day"] else float(match["epoch"]) if match["epoch"] else None
+            told = parse_time(match["day"]) if match["day"] else float(match["epoch"]) if match["epoch"] else None
             t = t if t is not None else told
             text = match["text"]
-            continue
-        match = (
-            _GREPPED.match(text)
-            if ":" in text[:_PREFIX_CAP] and "." in text[:_PREFIX_CAP] and first.isalpha()
-            else None
-        )
-        if match:
-            text = match[1]
             continue
         match = _WORKER.match(text) if "W-" in text[:40] else _GLOG.match(text) if text[1:5].isdigit() else None
         if match:
@@ -224,10 +204,6 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
             match = _SRUN.match(text) or (_GITLAB.match(text) if stamped else None)
             if match:
                 text = match[1]
-                continue
-            match = _COMPOSE.match(text[:_PREFIX_CAP]) if "| " in text[:_PREFIX_CAP] else None
-            if match and (text[2:3] == ":" or "|" in match[1]):
-                text = text[match.start(2) :]
                 continue
         elif first == "[":
             match = _POD.match(text)
@@ -259,23 +235,28 @@ def peel(line: str) -> tuple[str, float | None, dict[str, Any]]:
                 extra.setdefault("stamp", (MONTHS.get(match[1], 0), *(int(match[i]) for i in range(2, 6))))
                 text = match[6]
                 continue
+            match = _GREPPED.match(text) if ":" in text[:_PREFIX_CAP] else None
+            if match:
+                text = match[1]
+                continue
             match = _STERN.match(text) if "-" in text[:64] else None
             if match:
                 extra.setdefault("instance", f"{match[1]}/{match[2]}")
                 text = match[3]
                 continue
-            match = _COMPOSE.match(text[:_PREFIX_CAP]) if "| " in text[:_PREFIX_CAP] else None
-            if match and match[1] not in ("GPU", "NVIDIA-SMI"):
-                extra.setdefault("instance", match[1])
-                text = text[match.start(2) :]
-                continue
         begin = text[:_PREFIX_CAP]
-        # a line that begins with blanks or a bar is quoted
-        match = _INSIDE.search(begin) if first not in " \t|" and ("pid=" in begin or ".py" in begin) else None
-        if match and not (HEAD.match(text) or TAG.match(text)):
-            dated = _DATED.search(text, 0, match.end()) if t is None else None
-            t = parse_time(dated[0].replace(" UTC", "Z").replace("UTC", "Z")) if dated else t
-            text = text[match.end() :]
+        match = _COMPOSE.match(begin) if "| " in begin and first.isalnum() else None
+        if match and match[1] not in ("GPU", "NVIDIA-SMI"):
+            extra.setdefault("instance", match[1])
+            text = text[match.start(2) :]
+            continue
+        # a line that begins with blanks or a bar is quoted; one with a head or a tag begins with its record
+        if first not in " \t|(" and ("pid=" in begin or ".py" in begin) and not HEAD.match(text):
+            match = _INSIDE.search(begin)
+            if match:
+                dated = _DATED.search(text, 0, match.end()) if t is None else None
+                t = parse_time(dated[0]) if dated else t
+                text = text[match.end() :]
         break
     return text, t, extra
 

@@ -21,10 +21,10 @@ WITH each AS (
 SELECT e.device, e.t, e.source, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND (
     NOT regexp_matches(coalesce(e.name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
       -- a script with a name of its own; `main.py` or `server.py` can start any server
-      OR regexp_matches(e.name, '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
+      OR regexp_matches(coalesce(e.name, ''), '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
         AND NOT regexp_matches(e.name, '(?i)vllm|sglang|\bray\b|lmdeploy|tgi|llm|engine|api_server|launch_server|(^|[/ ])(main|app|run|serve|server|start|api|worker)\.py')
       -- every process of the engine that computes bears its title
-      OR s.source IS NOT NULL AND l.used_bytes >= $untitled_bytes AND regexp_matches(e.name, '(?i)python[\d.]*$')
+      OR s.source IS NOT NULL AND l.used_bytes >= $untitled_bytes AND regexp_matches(coalesce(e.name, ''), '(?i)python[\d.]*$')
         AND NOT regexp_matches(e.name, '(?i)vllm|sglang|\bray\b')
   ) AS foreigner,
   coalesce(

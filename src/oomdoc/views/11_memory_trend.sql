@@ -175,10 +175,11 @@ WITH swapped AS (
   FROM curve
 ), beside AS (
   -- what another program gained on a device while it was listed: all that it holds where it came later than the list began
-  SELECT max(CASE WHEN first_t > since THEN most ELSE most - first_bytes END) AS gain FROM (
-    SELECT max(used_bytes) AS most, arg_min(used_bytes, t) AS first_bytes, min(t) AS first_t, any_value(since) AS since
+  SELECT device, max(CASE WHEN first_t > since THEN most ELSE most - first_bytes END) AS gain FROM (
+    SELECT device, max(used_bytes) AS most, arg_min(used_bytes, t) AS first_bytes, min(t) AS first_t, any_value(since) AS since
     FROM listed_process JOIN (SELECT source, min(t) AS since FROM listed_process GROUP BY source) USING (source)
     WHERE foreigner AND t IS NOT NULL AND used_bytes > 0 GROUP BY source, device, pid)
+  GROUP BY device
 ), shape AS (
   -- a tenth of the points at the beginning, at the end and in the middle; fewer points, or over less time, have no shape
   SELECT source, name, resource, variant, kind, any_value(n) AS n, median(y) FILTER (i <= tenth) AS first_y,
@@ -215,7 +216,9 @@ WITH swapped AS (
              coalesce(seconds, $trend_s) >= $trend_s OR c.s >= $steady_concord * c.pairs
                AND last_y - mid_y >= $steady_late * (last_y - first_y)
            )
-           AND NOT coalesce(s.name LIKE 'GPU%' AND beside.gain >= $gain_of_others * (last_y - first_y), false), false) AS climbs,
+           -- by an address or a uuid a list does not say which of the numbered devices it is
+           AND NOT EXISTS (FROM beside o WHERE s.name LIKE 'GPU%' AND o.gain >= $gain_of_others * (last_y - first_y)
+             AND (s.name = 'GPU ' || o.device OR NOT regexp_matches(coalesce(o.device, ''), '^\d+$'))), false) AS climbs,
          spread <= greatest($level_share * middle, $level_bytes) AND coalesce(seconds, $trend_s) >= $trend_s AS stays,
          coalesce(seconds, $trend_s) >= $trend_s
            AND (last_y > $settled_rise * first_y AND last_y - mid_y < $settled_late * (last_y - first_y)
@@ -224,7 +227,7 @@ WITH swapped AS (
            -- or it rose at first, and stays level through the second half under load
            OR s.n >= $counted_points AND NOT late_idle AND last_y - first_y > greatest($level_share * middle, $level_bytes)
              AND late_spread <= greatest($level_share * middle, $level_bytes)) AS settles
-  FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind), beside
+  FROM shape s LEFT JOIN concord c USING (source, name, resource, variant, kind)
 ), tops AS (
   SELECT count(*) AS n, count(*) FILTER (climbs) AS alike,
          arg_max(

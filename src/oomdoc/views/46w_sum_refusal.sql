@@ -8,7 +8,7 @@
 -- ref: what was loaded
 SELECT s.share, s.budget::BIGINT AS budget_bytes, e.weights_bytes, (s.budget - e.weights_bytes)::BIGINT AS left_bytes, s.total AS total_bytes, e.weights_ref AS ref
 FROM engine e, failure f, model m,
-  LATERAL (SELECT coalesce(e.gpu_memory_utilization, $default_share) AS share, coalesce(e.total_bytes, m.total_bytes) AS total),
+  LATERAL (SELECT e.gpu_memory_utilization AS share, coalesce(e.total_bytes, m.total_bytes) AS total),
   LATERAL (SELECT share, total, share * total AS budget) s
 WHERE f.failed AND f.ooms = 0 AND f.check_name IS NULL AND f.first_error_kind IS NULL AND NOT coalesce(e.served, false)
   AND e.last_milestone IN ('loaded', 'profiled', 'kv-available') AND coalesce(e.kv_available_bytes, 0) <= 0 AND e.kv_pool_tokens IS NULL

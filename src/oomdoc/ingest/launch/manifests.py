@@ -18,6 +18,7 @@ from oomdoc.ingest.launch.names import (
     is_environment,
     shown,
 )
+from oomdoc.ingest.launch.servers import serves
 from oomdoc.ingest.launch.shell import ASSIGNMENT
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age
@@ -25,8 +26,6 @@ from oomdoc.units import parse_age
 _VECTOR_KEYS = frozenset(("args", "command", "cmd", "entrypoint", "extraargs", "extra_args", "vllm_args", "arguments"))
 _DEVICE_KEY = regex(r"(?:nvidia|amd)\.com/gpu")
 """The devices of a container, as Kubernetes names the resource."""
-_SERVER = regex(r"(?i)vllm|sglang|text-generation|llama|lmdeploy|trt|triton|--model[ =]")
-"""What a service of compose says of itself that serves a model."""
 _SIZE_KEYS = {"shm_size": "shm-size", "shmsize": "shm-size", "mem_limit": "container-limit"}
 
 
@@ -91,14 +90,12 @@ def document_settings(
                 yield from document_settings(item, here, engine, inside=isinstance(item, list), depth=depth + 1)
         elif flag == "services" and isinstance(item, dict):
             for index, service in enumerate(item.values()):
-                serves = _SERVER.search(
-                    f"{service.get('image')} {service.get('command')} {service.get('entrypoint')}"
-                    if isinstance(service, dict)
-                    else ""
-                )
+                command = service.get("command") if isinstance(service, dict) else None
+                words = command if isinstance(command, list) else [command or ""]
+                ours = isinstance(service, dict) and serves(str(service.get("image") or ""), map(str, words))
                 for one in document_settings(service, here, engine + index, depth=depth + 1):
                     # the devices of what stands beside the server are not the server's
-                    if serves or one.flag != "CUDA_VISIBLE_DEVICES":
+                    if ours or one.flag != "CUDA_VISIBLE_DEVICES":
                         yield one
         elif isinstance(item, (dict, list)):
             nested = "engine" in flag or "vllm" in flag

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oomdoc.ingest.launch.names import Setting
+from oomdoc.regexes import regex
 
 _TP, _PP, _DP = "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"
 _LEN, _SEQS, _STEP, _SHARE = "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
@@ -120,6 +121,23 @@ def of_image(image: str) -> Server | None:
     """The server in a container's image, by the image's name."""
     name = image.rpartition("@")[0] or image
     return next((server for server in SERVERS if any(part in name for part in server.images)), None)
+
+
+_ENGINE = regex(
+    r"(?i)(?:^|[/_. -])(?:vllm|sglang|text-generation-(?:inference|launcher)|tgi|tensorrt-?llm|trtllm|tritonserver|lmdeploy|llama[-.]?cpp|llama-server|huggingfaceserver|aibrix|djl-serving|lmcache\w*|mooncake\w*|infinistore|dynamo)(?![a-z])"
+)
+_ENGINE_OPTION = regex(r"--(?:max-model-len|max-num-(?:seqs|batched-tokens)|tensor-parallel-size|gpu-memory-utilization|kv-cache-dtype|enable-prefix-caching)\b")  # fmt: skip
+_TRAINER = regex(r"(?i)\b(?:train|trainer|finetun\w*|sft|dpo|grpo|torchrun|deepspeed)\b")
+
+
+def serves(image: str, words: Iterable[str]) -> bool | None:
+    """Whether an image or a command is that of an LLM server; None where neither is there."""
+    told = " ".join([image, *words])
+    if not told.strip():
+        return None
+    if not image and _ENGINE_OPTION.search(told):
+        return True  # a resource whose image its operator adds
+    return bool(_ENGINE.search(told)) and not _TRAINER.search(told)
 
 
 def renamed(server: Server, flag: str, value: str) -> tuple[str, str]:
