@@ -155,3 +155,9 @@ def test_lines_are_counted_as_they_are_shown() -> None:
         shown = numbered(stream).read().decode().split("\n")
         told = undone(text).split("\n")
         assert [line.removeprefix("> ") for line in shown] == told
+
+
+def test_a_table_that_is_printed_anew_under_each_moment_is_not_joined() -> None:
+    row = "9f02c8b7711e   umbra-exporter".ljust(96) + "0B / 0B   12"
+    looks = "".join(f"2026-03-02T0{hour}:00:00Z\n{row}\n" for hour in range(8))
+    assert undone(looks) == looks

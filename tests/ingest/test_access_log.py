@@ -139,3 +139,27 @@ def test_bare_lines_that_are_no_calls(line: str) -> None:
     text = f"{line}\n" * 4
     assert rows(text) == []
     assert recognise(make_head("any", text.encode()))[1] != "access-log"
+
+
+BALANCED = (
+    "https 2026-02-11T09:01:00.250000Z app/umbra-llm/50dc6c495c0c9188 10.4.8.21:14782 10.42.3.14:8000 0.001 {times} {status} {of_target} 5120 910 "
+    '"POST https://llm.example:443/v1/chat/completions HTTP/1.1" "umbra/2.1" TLS_AES_128_GCM_SHA256 TLSv1.3 arn:x "Root=1-a" "llm.example" "-" 0{created} "forward" "-"'
+)
+
+
+def test_a_balancers_call_is_as_long_as_its_parts() -> None:
+    line = BALANCED.format(times="12.200 0.049", status=200, of_target=200, created="")
+    (row, _) = rows(line + "\n" + line + "\n")
+    assert (row["latency_s"], row["status"], row["tenant"]) == (pytest.approx(12.25), 200, "10.4.8.21")
+    assert row["t"] == pytest.approx(1770800460.25 - 12.25)
+
+
+def test_a_balancer_that_gave_up_tells_no_age_but_by_when_it_was_asked() -> None:
+    (bare, dated) = rows(
+        BALANCED.format(times="-1 -1", status=504, of_target="-", created="")
+        + "\n"
+        + BALANCED.format(times="-1 -1", status=504, of_target="-", created=" 2026-02-11T09:00:00.200000Z")
+        + "\n"
+    )
+    assert (bare["status"], bare.get("latency_s")) == (504, None)
+    assert dated["latency_s"] == pytest.approx(60.05)

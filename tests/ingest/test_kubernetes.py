@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oomdoc
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kubernetes, kubernetes_lines, make_head, scaler_lines
 from oomdoc.ingest.base import Pattern
@@ -524,3 +526,39 @@ def test_rows_of_a_listing_are_read_without_its_header(text: str, table: str, va
     rows = [batch for batch in kubernetes.read("pods.txt", chunks(io.BytesIO(text.encode()))) if batch.table == table]
     assert {name: rows[0].columns[name][-1] for name in values} == values
     assert not kubernetes.matches(make_head("note.txt", (text + "that is all\n").encode()))
+
+
+def test_a_task_that_runs_is_one_and_another_services_end_is_not_its_own(tmp_path: Path) -> None:
+    tasks = [
+        {
+            "taskArn": "arn:aws:ecs:x:0:task/prod/1",
+            "group": "service:umbra-chat",
+            "lastStatus": "RUNNING",
+            "startedAt": "2026-01-20T06:03:12+00:00",
+            "memory": "65536",
+            "containers": [{"name": "engine", "image": "vllm/vllm-openai:v0.13.0", "gpuIds": ["GPU-1", "GPU-2"]}],
+        },
+        {
+            "taskArn": "arn:aws:ecs:x:0:task/prod/2",
+            "group": "service:thumbs",
+            "lastStatus": "STOPPED",
+            "stoppedAt": "2026-01-19T21:40:55+00:00",
+            "stoppedReason": "Essential container in task exited",
+            "containers": [
+                {"name": "thumbs", "exitCode": 137, "reason": "OutOfMemoryError: Container killed due to memory usage"}
+            ],
+        },
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps({"tasks": tasks}), encoding="utf-8")
+    (tmp_path / "engine.log").write_text(
+        "INFO 01-20 06:03:54 [api_server.py:1896] vLLM API server version 0.13.0\n"
+        "INFO 01-20 06:05:03 [api_server.py:1971] Starting vLLM API server 0 on http://0.0.0.0:8000\n"
+        "INFO 01-20 06:06:00 [loggers.py:257] Engine 000: Avg prompt throughput: 76.7 tokens/s, Avg generation throughput: 78.1 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 4.1%, Prefix cache hit rate: 3.0%\n",
+        encoding="utf-8",
+    )
+    with oomdoc.analyze(tmp_path) as analysis:
+        _, (runs,) = analysis.sql(
+            "SELECT pod, state, last_reason, serves, gpus, memory_limit_bytes FROM container ORDER BY state"
+        )
+        assert runs == ("umbra-chat", "Running", None, True, 2, 64 * 1024**3)
+        assert analysis.report.diagnoses[0].cause != "host-memory-exhausted"

@@ -374,9 +374,17 @@ _ALL = (
     _table(
         "model_file",
         "one row per file of a model's folder; NULL = the file does not say",
-        Column("file", "VARCHAR", "config, generation, weights-index, quantization, adapter"),
+        Column("file", "VARCHAR", "config, generation, weights-index, quantization, adapter, listing"),
+        Column("folder", "VARCHAR", "folder that was listed; NULL = not told"),
         Column("config", "VARCHAR", "a config.json as JSON text; NULL = another file, or one of more than 64 KiB"),
-        Column("total_bytes", "BIGINT", "size of all tensors (weights index)"),
+        Column(
+            "total_bytes",
+            "BIGINT",
+            "size of all tensors (weights index), or of all files of a set that is whole (listing)",
+        ),
+        Column(
+            "absent", "BIGINT", "parts of a set that are not there, or empty; NULL = a list that was cut does not tell"
+        ),
         Column("lora_rank", "BIGINT", "rank of an adapter"),
     ),
     _table(

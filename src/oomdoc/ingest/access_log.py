@@ -8,6 +8,7 @@
     [INFO] Request 10.0.0.7 "POST /v1/completions HTTP/1.1" 502 58 "curl" 5m0.003s
     [GIN] 2026/03/17 - 10:05:00 | 200 |  1m27.874312s |        10.0.0.7 | POST     "/v1/completions"
     [17/Mar/2026:10:00:00 +0000] chat 200 prompt=1800 out=120 5.41s
+    https 2026-03-17T10:01:00.120Z app/llm/50dc6c495c0c9188 10.0.0.7:2817 10.0.0.9:8000 0.001 12.200 0.000 200 200 512 9120 "POST https://llm:443/v1/completions HTTP/1.1" ...
     2026/03/17 10:00:00 [error] 31#31: *812 upstream timed out (110: ...) while reading response header from upstream, ... request: "POST /v1/completions HTTP/1.1"
 
 Calls of an API that serves models are rows of `request`: status, how long, who asked, and tokens where the writer counts them. A line of a server's own without a duration
@@ -16,6 +17,7 @@ gives none: servers write such a line for every call, and nothing can be learnt 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.evidence.tables import Batch
@@ -63,6 +65,14 @@ _UPSTREAM = regex(
     r"(?:(?P<late>upstream timed out)|upstream prematurely closed|no live upstreams|(?:recv|connect|send|readv|writev)\(\) failed)\b.{0,200}?upstream, client: (?P<client>[\w.:-]{3,60}), .{0,400}?request: \"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})"
 )
 """nginx's own log of calls that what stands behind it did not answer: it gives 504 for one that came too late, else 502."""
+_BALANCER = regex(
+    r"(?:(?:https?|h2|grpcs|wss?) )?(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \S{1,120} (?P<client>[\w.:-]{3,60}) (?P<target>[\w.:-]{1,60}) "
+    r"(?P<parts>(?:-1|\d{1,6}(?:\.\d{1,6})?)(?: (?:-1|\d{1,6}(?:\.\d{1,6})?)){2}) (?P<status>\d{3}) (?:\d{3}|-) \d{1,15} \d{1,15} "
+    r"\"(?:GET|POST|PUT) https?://[^/\s\"]{1,260}(?P<path>/[^\s\"]{0,400}) [^\"]{0,20}\"(?P<rest>.*)$"
+)
+"""A balancer of AWS (access logs of Application and Classic Load Balancers): when it was done, who asked, whom it asked, how long it took to
+hand over, to wait and to answer (-1: it has given up), its status and that of who answered."""
+_CREATED = regex(r" \d{1,6} (?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \"")
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
 _CLIENT = regex(r"[\w.:-]{3,60}(?= )")
 _UNITS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -77,6 +87,17 @@ def _go_seconds(text: str) -> float:
     return sum(float(part["value"]) * _UNITS[part["unit"]] for part in _GO_PART.finditer(text))
 
 
+def _balanced(found: re.Match[str]) -> tuple[float | None, float | None, int, str | None] | None:
+    """A call in a balancer's log, as `_call` gives it; a line without its moment is none."""
+    ended = moment(found["stamp"])
+    if ended is None:
+        return None
+    parts = [float(part) for part in found["parts"].split()]
+    created = moment(asked["stamp"]) if (asked := _CREATED.search(found["rest"])) else None
+    lasted = sum(parts) if min(parts) >= 0 else None if created is None else ended - created
+    return ended - (lasted or 0.0), lasted, int(found["status"]), found["client"].rpartition(":")[0]
+
+
 def _call(line: str) -> tuple[float | None, float | None, int, str | None] | None:
     """When it began, how many seconds it took (None where it was refused before the server), its status, who asked; None for another line."""
     if (gin := _GIN.search(line[:_LINE_CAP])) is not None:
@@ -88,6 +109,8 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
     if (lost := _UPSTREAM.match(line[:_LINE_CAP])) is not None:
         when = moment(f"{lost['day'].replace('/', '-')} {lost['clock']}")
         return (when, None, 504 if lost["late"] else 502, lost["client"]) if API.search(lost["path"]) else None
+    if (balanced := _BALANCER.match(line[:_LINE_CAP])) is not None:
+        return _balanced(balanced) if API.search(balanced["path"]) else None
     found = _CALL.search(line[:_LINE_CAP])
     bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
     counted = None if found or bare or "=" not in line else _COUNTED_CALL.search(line[:_LINE_CAP])

@@ -10,8 +10,9 @@ from oomdoc.ingest import custom_resources, launch
 from oomdoc.ingest.base import TEXT_CAP, Rows
 from oomdoc.ingest.json_pieces import mapping
 from oomdoc.ingest.kubernetes_describe import DOCKER_STATES, GPU_KEY, Container, Describe, emit, limit
+from oomdoc.ingest.launch import servers
 from oomdoc.ingest.scaler_lines import KNATIVE_SHARE, replicas_of, service_of
-from oomdoc.units import parse_time
+from oomdoc.units import MIB, parse_time
 
 Row = dict[str, Any]
 
@@ -124,7 +125,7 @@ class Objects:
         elif isinstance(value.get("tasks"), list):
             for task in value["tasks"]:
                 self.take(task, depth + 1)
-        elif "stoppedReason" in value:
+        elif "stoppedReason" in value or "taskArn" in value:
             self.task(value)
         elif any(isinstance(one, Mapping) for one in _list(value.get("containers"))):
             self.pod({"metadata": value.get("metadata"), "spec": value})
@@ -223,20 +224,24 @@ class Objects:
                         container.times[block, label] = moment
 
     def task(self, task: Mapping[str, Any]) -> None:
-        """A task of ECS that was stopped: the life of each of its containers, and who ended it.
+        """A task of ECS: the life of each of its containers, the MiB that they may have, and who ended those of one that was stopped.
 
-        The containers of all tasks of a cluster are one service here: each task is the next life of the same.
+        The containers of all tasks of a service are one here: each task is the next life of the same.
         """
         why = str(task.get("stoppedReason") or "")
         group = str(task.get("group") or "").removeprefix("service:") or str(task.get("taskArn") or "").rpartition(":")[2].removeprefix("task/").rpartition("/")[0]  # fmt: skip
         begin, end = (parse_time(str(task.get(key) or "")) for key in ("startedAt", "stoppingAt"))
         end = end if end is not None else parse_time(str(task.get("stoppedAt") or ""))
         line = self.where(task, task.get("taskArn"))
+        runs = task.get("lastStatus") == "RUNNING" and end is None
         for one in map(mapping, _list(task.get("containers"))):
             code, reason = _whole(one.get("exitCode")), str(one.get("reason") or "")
+            limit = _whole(one.get("memory")) or _whole(task.get("memory"))
+            ended = "OOMKilled" if "OutOfMemory" in reason else "Completed" if code == 0 else "Error"
             self.rows.add(
-                "container", line, pod=group or None, name=_text(one.get("name")), image=_text(one.get("image")), state="Terminated", exit_code=code,
-                last_reason="OOMKilled" if "OutOfMemory" in reason else "Completed" if code == 0 else "Error", started_t=begin, ended_t=end,
+                "container", line, pod=group or None, name=_text(one.get("name")), image=_text(one.get("image")), exit_code=code,
+                memory_limit_bytes=limit * MIB if limit else None, gpus=len(_list(one.get("gpuIds"))) or None,
+                serves=servers.serves(str(one.get("image") or ""), ()), state="Running" if runs else "Terminated", last_reason=None if runs else ended, started_t=begin, ended_t=end,
                 ran_s=end - begin if begin is not None and end is not None and end >= begin else None,
             )  # fmt: skip
         if "health check" in why:  # the balancer found the target unhealthy, and the scheduler ended it: two statements

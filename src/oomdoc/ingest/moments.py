@@ -49,7 +49,7 @@ _KEY = regex(r"\s*(?P<key>Rss|Pss|Anonymous|Locked|VmRSS|RssAnon|VmLck):\s+(?P<k
 _STAMP = r"(?:(?P<full>\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,8})\s+)?"
 _SHM = regex(
     rf"{_STAMP}(?=.*?/dev/shm\b)(?:.{{0,60}}?\bsize[=: ]{{1,2}}(?P<size2>[\d.]+[KMGT]?i?B?),?\s+used[=: ]{{1,2}}(?P<used2>[\d.]+[KMGT]?i?B?)\b|"
-    r"\S{1,60}\s+(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$)"
+    r"\S{1,60}\s+(?:tmpfs\s+)?(?P<size>[\d.]+[KMGT]?i?B?)\s+(?P<used>[\d.]+[KMGT]?i?B?)\s+[\d.]+[KMGT]?i?B?\s+\d{1,3}%\s+/dev/shm\s*$)"
 )
 _PROCESS = regex(r"\s*(?P<pid>\d{1,9}), (?P<name>[^,]{1,80}), (?P<mib>\d{1,7})(?: MiB)?\s*$")
 _FREE = regex(r"\s*(?:\S+\s+){4}(?:buff?|puffer|tamp(?:on)?|búfer?|bufor\w*)/cach\w{0,4}\s+\S+\s*$", re.I)

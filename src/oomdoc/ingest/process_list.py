@@ -7,7 +7,7 @@ Of `ps` and of samples each process is a row of `process_memory` (resident set, 
 engine whose parent is process 1 is a note `orphan-process`, for its server is gone, unless process 1 is that server, as in most
 containers. Of `top` the use of the processor is taken
 (`process_cpu`), what its head tells of the host's memory (notes, as of `free`), and where it was called three times or more, the resident sets, with the clock of its first line: one call alone rounds memory
-and shows no course. `docker stats` gives no rows. Names in a list are no statements: free text
+and shows no course. What `docker stats` tells is `container_stats`'. Names in a list are no statements: free text
 never reads one. A `kill -9 PID` typed between listings is a `host_event` (`killed-by-operator`).
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from oomdoc.evidence.tables import Batch
+from oomdoc.ingest import container_stats
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
@@ -39,7 +40,7 @@ _OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|co
 """What no header of `ps` has: marks of JSON and of delimited tables, a column of moments."""
 _OTHERS = regex(
     r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
-    r"|\s*CONTAINER ID\s+NAME\s+CPU %\s+MEM USAGE"  # docker, podman
+    r"|\s*(?:CONTAINER(?: ID)?|ID|NAME)\s+.{0,80}CPU %\s+MEM USAGE"  # docker, podman
 )
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
@@ -237,6 +238,8 @@ def matches(head: Head) -> bool:
     lines = head.told
     if not lines:
         return False
+    if container_stats.JSON.match(lines[0]):
+        return True
     if any(_OTHERS.match(line) for line in lines[:_HEAD_LINES]) and not any(map(is_header, lines)):
         return True
     if _SAMPLE_TIME.match(lines[0]) and all(_SAMPLE.match(line) or _SAMPLE_TIME.match(line) for line in lines[1:]):

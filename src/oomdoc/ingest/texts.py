@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oomdoc.evidence.tables import LOOKALIKE, Batch
-from oomdoc.ingest import host_memory, memory_summary, stacks, text_form, text_log
+from oomdoc.ingest import container_stats, host_memory, memory_summary, stacks, text_form, text_log, weight_files
 from oomdoc.ingest.writers import Writers
 from oomdoc.intake.scan import Chunk, Words
 
-_WORDS = Words((memory_summary.RULE,), host_memory.ANCHORS, stacks.ANCHORS)
-"""What a chunk holds where tables, listings or stacks stand in it."""
+_WORDS = Words(
+    (memory_summary.RULE,), host_memory.ANCHORS, stacks.ANCHORS, weight_files.ANCHORS, container_stats.ANCHORS
+)
+"""What a chunk holds where tables, listings, stacks or lists of files stand in it."""
 
 
 class Texts:
@@ -52,13 +54,17 @@ class Text:
         self._quoted = memory_summary.Quoted()
         self._listings = host_memory.Listings()
         self._stacks = stacks.Stacks()
+        self._files = weight_files.WeightFiles()
+        self._containers = container_stats.Stats()
 
     def chunk(self, chunk: Chunk) -> None:
         """Read a chunk."""
-        table, listing, stack = _WORDS.seen(chunk.data)
+        table, listing, stack, files, stats = _WORDS.seen(chunk.data)
         self._quoted.chunk(chunk, table)
         self._listings.chunk(chunk, listing)
         self._stacks.chunk(chunk, stack)
+        self._files.chunk(chunk, files)
+        self._containers.chunk(chunk, stats)
         self._reader.chunk(chunk)
 
     def take(self, only_full: bool) -> Iterator[Batch]:
@@ -66,7 +72,7 @@ class Text:
         if only_full:
             yield from self._reader.full()
             return
-        for reader in (self._reader, self._quoted, self._listings, self._stacks):
+        for reader in (self._reader, self._quoted, self._listings, self._stacks, self._files, self._containers):
             yield from reader.take()
 
 

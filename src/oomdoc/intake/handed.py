@@ -266,6 +266,9 @@ _LEAST_BREAKS_ANYWHERE = 4  # at any other width: a window that somebody drew
 _LEAST_WORDS = 2  # that were cut in two
 _ALIKE = 8  # characters by which two rows of a table begin alike
 _WHOLE_SAMPLE = regex(rb"[A-Za-z_:][\w:]*\{[^\n]*\} [-+\w.]+( \d+)?$")  # of Prometheus' text: it ends where it ends
+_MOMENT = regex(
+    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?\s*$"
+)  # alone: what was printed then follows
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
 _CELL = regex(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
@@ -287,7 +290,12 @@ def _width(lines: list[bytes]) -> int:
 
 def _is_broken(line: bytes, following: bytes, width: int) -> bool:
     """Whether the second line goes on with the first."""
-    if len(line.decode("utf-8", "replace")) != width or line[:1] in b"|+" or _RECORD.match(following):
+    if (
+        len(line.decode("utf-8", "replace")) != width
+        or line[:1] in b"|+"
+        or _RECORD.match(following)
+        or _MOMENT.match(following)
+    ):
         return False
     if _WHOLE_SAMPLE.match(line) and _WHOLE_SAMPLE.match(following):
         return False  # the longest line of a scrape comes once in each of them, and is as long each time

@@ -23,11 +23,12 @@
 -- unified_ref: where a text says that they share it
 WITH sampled AS (
   -- where no size is told a device is at least as large as the fullest of them, and that one is at work once it holds what no context does
-  SELECT gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(coalesce(total_min_bytes, total_bytes)) AS total_min,
+  -- readings that number no device are of the one that is numbered, where there is one alone
+  SELECT coalesce(gpu, one) AS gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(coalesce(total_min_bytes, total_bytes)) AS total_min,
     coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size,
     min(source || ':' || last_line) AS ref, sum(samples) AS samples
-  FROM device_series
-  GROUP BY gpu
+  FROM device_series, (SELECT CASE WHEN count(DISTINCT gpu) = 1 THEN min(gpu) END AS one FROM device_series)
+  GROUP BY coalesce(gpu, one)
 ), sample_sum AS (
   SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,

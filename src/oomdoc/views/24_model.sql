@@ -1,16 +1,18 @@
--- says: what the model should weigh by its name and format, against what was loaded and what the device holds
+-- says: what the model should weigh by its files, else by its name and format, against what was loaded and what the device holds
 -- scope: incident
 -- name: model path or name
 -- params: parameters by the name (7B, 8x7B, 0.6B); NULL = the name does not tell
 -- bytes_per_param: by format in the name, quantization flag or dtype; 2 where nothing speaks
 -- quantised: the name or a flag says that the weights are quantised
--- expected_bytes: params x bytes_per_param, all ranks
+-- expected_bytes: what its files take, else params x bytes_per_param, all ranks; files of 16 bits that are made narrower while they are loaded count as the name and the format say
+-- sum: how that comes about, in words between brackets; NULL = nothing is expected
+-- files_ref: where its files are listed; NULL = the size is the name's
 -- expected_rank_bytes: per rank, on its device
 -- loaded_bytes: as logged, per rank
 -- loaded_share: loaded / device total
 -- expected_share: expected per rank / device total
 -- total_bytes: device total
--- wider_than_meant: what is held is at least 1.5 times what the format should take
+-- wider_than_meant: what is held, or what the files take, is at least 1.5 times what the format should take
 -- world_size: ranks that share the weights
 -- fits_sharded: the weights, which take half a device where they are at least, would fit if they were spread over all devices seen that nobody else has taken
 WITH text AS (
@@ -36,20 +38,31 @@ WITH text AS (
            WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
-  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices - coalesce(d.taken_devices, 0) AS devices,
+  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, w.ref AS files_ref, w.bytes AS files,
+    coalesce(moe, dense) * 1e9 * bytes_per_param AS by_name,
+    -- formats that an engine makes of wider files while it loads them
+    lower(coalesce(quantization, '')) IN ('fp8', 'bitsandbytes', 'experts_int8', 'torchao', 'rtn', 'inc', 'fp_quant', 'mxfp8', 'fbgemm_fp8') AS narrowed,
+    regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') AS widened, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices - coalesce(d.taken_devices, 0) AS devices,
     f.live_bytes, f.phase, coalesce(p.cpu_offload_gib, 0) * 1073741824 AS offloaded
-  FROM parsed p, failure f, device d
+  FROM parsed p CROSS JOIN failure f CROSS JOIN device d LEFT JOIN weights_on_disk w ON w.bytes > 0
+), expected AS (
+  SELECT *, CASE WHEN files IS NULL THEN by_name WHEN narrowed THEN least(files, by_name) WHEN widened THEN CASE WHEN by_name > 0 THEN greatest(files, by_name) END ELSE files END AS bytes,
+    CASE WHEN narrowed OR (widened AND NOT coalesce(files >= by_name, false)) THEN NULL ELSE files_ref END AS by_files
+  FROM sized
 )
-SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, params * bytes_per_param AS expected_bytes,
+SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, bytes AS expected_bytes,
   -- what is offloaded lies on the host
-  params * bytes_per_param / world_size - offloaded AS expected_rank_bytes, weights_bytes AS loaded_bytes,
-  weights_bytes / device_bytes AS loaded_share, (params * bytes_per_param / world_size - offloaded) / device_bytes AS expected_share,
+  bytes / world_size - offloaded AS expected_rank_bytes, weights_bytes AS loaded_bytes,
+  weights_bytes / device_bytes AS loaded_share, (bytes / world_size - offloaded) / device_bytes AS expected_share,
     device_bytes AS total_bytes,
   CASE WHEN bytes_per_param < 2 THEN
     greatest(
-      coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END
-    ) > $wider_format * params * bytes_per_param / world_size END AS wider_than_meant, world_size,
+      coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END,
+      CASE WHEN by_files IS NOT NULL THEN files / world_size ELSE 0 END
+    ) > $wider_format * by_name / world_size END AS wider_than_meant, world_size,
   CASE WHEN devices > world_size
-    THEN coalesce(params * bytes_per_param, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
-      AND coalesce(params * bytes_per_param / world_size >= $weights_at_least * device_bytes, true) END AS fits_sharded
-FROM sized
+    THEN coalesce(bytes, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
+      AND coalesce(bytes / world_size >= $weights_at_least * device_bytes, true) END AS fits_sharded,
+  CASE WHEN by_files IS NOT NULL THEN printf(' (%.3g GB of files)', (files / 1e9)::DOUBLE)
+    ELSE printf(' (%.3g billion parameters x %.2g bytes)', (params / 1e9)::DOUBLE, bytes_per_param::DOUBLE) END AS sum, by_files AS files_ref
+FROM expected

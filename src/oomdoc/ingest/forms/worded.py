@@ -108,7 +108,7 @@ def _add_bare(found: dict[str, Any], text: str, parts: Sequence[re.Match[str]]) 
 
 _CELLS_OF_A_CARD = regex(r"\s*(?P<util>\d{1,3}) %, (?P<used>\d{1,7}) MiB")
 _CELLS_OF_A_CONTAINER = regex(
-    r"\s*(?P<name>[A-Za-z][\w.-]{1,60})\s+(?P<cpu>[\d.]{1,8})%\s+(?P<used>[\d.]{1,8}[KMGT]i?B) / (?P<limit>[\d.]{1,8}[KMGT]i?B)\s+[\d.]{1,6}%(?=\s|$)"
+    r"\s*(?:[0-9a-f]{12,64}\s+)?(?P<name>[A-Za-z][\w.-]{1,60})\s+(?P<cpu>[\d.]{1,8})%\s+(?P<used>[\d.]{1,8}[KMGT]i?B) / (?P<limit>[\d.]{1,8}[KMGT]i?B)\s+[\d.]{1,6}%(?=\s|$)"
 )
 
 

@@ -27,11 +27,11 @@ SHM_NAME = (
     r"NCCL WARN [^\n]{0,200}posix_fallocate)"
 )
 _DF = (
-    r"^\s*(?:tmpfs|shm)\s+(?P<all>[\d.]+[KMGTP]?i?)\s+(?P<used>[\d.]+[KMGTP]?i?)\s+[\d.]+[KMGTP]?i?"
+    r"^\s*(?:tmpfs|shm)\s+(?:tmpfs\s+)?(?P<all>[\d.]+[KMGTP]?i?)\s+(?P<used>[\d.]+[KMGTP]?i?)\s+[\d.]+[KMGTP]?i?"
     r"\s+(?P<share>\d{1,3})%\s+/dev/shm\s*$"
 )
 _DF_DISK = (
-    r"^\s*(?!tmpfs|shm|udev|devtmpfs|none|run|Filesystem)[\w./:@-]+\s+[\d.]+[KMGTP]?i?\s+[\d.]+[KMGTP]?i?\s+(?P<free>[\d.]+[KMGTP]?i?)"
+    r"^\s*(?!tmpfs|shm|udev|devtmpfs|none|run|Filesystem)[\w./:@-]+\s+(?:[a-z][\w.-]{1,20}\s+)?[\d.]+[KMGTP]?i?\s+[\d.]+[KMGTP]?i?\s+(?P<free>[\d.]+[KMGTP]?i?)"
     r"\s+\d{1,3}%\s+/(?!dev\b|run\b|sys\b|proc\b|boot\b)\S*\s*$"
 )
 NOT_ROOM = r"No such file|Permission denied|invalid argument|File exists|Operation not permitted"
@@ -87,12 +87,14 @@ PATTERNS: tuple[Pattern, ...] = (
         (_DF,),
         fact("shm-size", lambda match: size_in_bytes(size_of_df(match["all"]))),
         ("tmpfs               8192     0      8192   0% /dev/shm", {"value": 8 << 20}),
+        ("shm            tmpfs     64M   59M  5.0M  93% /dev/shm", {"value": 64 << 20}),
     ),
     pattern(
         "disk-df", "host", ("overlay ", "nvme", "mapper", "xvda", "sda1", "sda2", "sdb1", "vda1", "vdb1", "md0 "),
         (_DF_DISK,),
         fact("disk-free", lambda match: size_in_bytes(size_of_df(match["free"]))),
         ("overlay         900G  800G   96G  90% /", {"value": 96 << 30}),
+        ("overlay        overlay  437G  201G  218G  49% /", {"value": 218 << 30}),
     ),
     pattern(
         "shm-file", "host", ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
