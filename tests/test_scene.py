@@ -338,3 +338,26 @@ def test_whose_container_the_kernel_emptied(
     cause = told.diagnoses[0].cause if told.verdict == "diagnosed" else None
     assert (told.verdict, cause) == (("diagnosed", "host-memory-exhausted") if own else ("healthy", None))
     assert any(ref.startswith("dmesg.txt:") for item in told.set_aside for ref in item.refs) is not own
+
+
+def test_a_log_that_failed_is_not_held_against_a_server_that_is_set_aside_itself(tmp_path: Path) -> None:
+    """The size of a card of another node, where another model is served, says nothing of the card that failed."""
+    failed = (
+        "ERROR 05-09 04:57:33 [engine.py:160] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 546.00 MiB. GPU 0 has a total "
+        "capacity of 15.77 GiB of which 514.19 MiB is free. Process 224134 has 15.25 GiB memory in use. Of the allocated memory 13.73 GiB is "
+        "allocated by PyTorch, and 736.86 MiB is reserved by PyTorch but unallocated.\n"
+    )
+    other = (
+        "INFO 05-08 10:00:00 [api_server.py:1896] vLLM API server version 0.8.5\n"
+        "INFO 05-08 10:00:01 [utils.py:233] non-default args: {'model': 'umbra/tiny-3b'}\n"
+        "INFO 05-08 10:00:20 [gpu_model_runner.py:1347] Model loading took 6.2000 GiB and 9.100000 seconds\n"
+        "INFO 05-08 10:00:40 [gpu_worker.py:227] Available KV cache memory: 61.10 GiB\n"
+        "INFO 05-08 10:00:55 [api_server.py:1971] Starting vLLM API server 0 on http://0.0.0.0:8000\n"
+        "INFO 05-08 10:01:55 [loggers.py:257] Engine 000: Avg prompt throughput: 76.7 tokens/s, Avg generation throughput: 78.1 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.1%, Prefix cache hit rate: 3.0%\n"
+    )
+    (tmp_path / "nodes" / "far").mkdir(parents=True)
+    (tmp_path / "vllm.log").write_text(failed, encoding="utf-8")
+    (tmp_path / "nodes" / "far" / "tiny.log").write_text(other, encoding="utf-8")
+    with oomdoc.analyze(tmp_path) as analysis:
+        assert [each.engine for each in analysis.report.incidents] == ["vllm.log#0"]
+        assert analysis.report.verdict not in ("healthy", "no-server")

@@ -120,5 +120,7 @@ def _folder_in(command: str) -> str:
     >>> _folder_in("kubectl -n a exec web-0 -- ls -l /models/chat-32b/ | grep safetensors"), _folder_in("ls -l"), _folder_in("du -b /m/x/*.bin")
     ('/models/chat-32b', '', '/m/x')
     """
-    words = [word.strip("'\"") for word in command.partition(" | ")[0].split() if "/" in word and not word.startswith("-")]
+    words = [
+        word.strip("'\"") for word in command.partition(" | ")[0].split() if "/" in word and not word.startswith("-")
+    ]
     return _FILES.sub("", words[-1]).rstrip("/") if words else ""

@@ -51,9 +51,12 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     logs = other_logs(store, lives)
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
+    servers = other_servers(store, lives, known.strangers.keys() | logs.keys() | past)
+    if servers and logs:  # a log is held against the server's own, and not against one that is set aside itself
+        logs = other_logs(store, [life for life in lives if life.source not in servers])
     apart = {
         **got_over(store, lives),
-        **other_servers(store, lives, known.strangers.keys() | logs.keys() | past),
+        **servers,
         **logs,
         **logs_of_other_pods(store, lives),
         **sisters(lives),
@@ -259,9 +262,9 @@ def other_logs(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
     beside = "other_processes_bytes > 0 AND (other_processes > 1 OR this_process_bytes IS NOT NULL)"
     shown |= {row["source"] for row in _rows(store, "oom", beside, "DISTINCT source")}
     found: dict[str, str] = {}
-    sizes = {
-        row["value"] for row in _rows(store, "engine_figure", "name = 'total_bytes' AND value > 0", "DISTINCT value")
-    }
+    own = {life.source for life in lives}
+    told_sizes = _rows(store, "engine_figure", "name = 'total_bytes' AND value > 0", "DISTINCT source, value")
+    sizes = {row["value"] for row in told_sizes if row["source"] in own}
     # a container with an instance of a card is told another size than the card's
     if not sizes and not any(
         _rows(store, table, "mig_profile IS NOT NULL LIMIT 1", "1") for table in ("container", "gpu_device")

@@ -50,34 +50,43 @@ WITH said AS (
       ('swap-space', 'host-alloc', 3),
     ('worker-died', 'exit', 2), ('killed-by-operator', 'exit', 2), ('segfault', 'error', 2), ('reboot', 'error', 2), ('xid', 'error', 1)
   ) m(says, kind, grade) ON m.says = h.kind
+), told AS (
+  SELECT source, line, t, process, rank, kind,
+    -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure. In a log to which
+    -- workers write themselves the error would stand; one of a start without them may only lack it
+    CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
+         WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
+         -- a notice that somebody is waited for is over with the next step of the same start
+         WHEN waits AND EXISTS (FROM milestone m WHERE m.source = graded.source AND m.line > graded.line AND m.line <= graded.last_line) THEN 0
+         WHEN unknown_status AND gravest < 2 AND (served OR workers_speak) THEN 2
+         -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
+         WHEN kind = 'echo' AND gravest_of_all < 2
+           AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
+                OR (
+                  ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running')
+                )) THEN 3
+         -- nothing in its log says why it ended, and its supervisor tells the status that it ended with
+         WHEN supervised AND gravest < 2 THEN 3
+         WHEN gravest < 2 AND (source, line) IN (SELECT (source, line) FROM given_up) AND kind = 'exit' THEN 3
+         ELSE grade END AS grade, text, start_id
+  FROM (
+    SELECT said.*, coalesce(r.life, s.start_id) AS start_id, s.served, r.life IS NOT NULL AS supervised, s.last_line, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY coalesce(r.life, s.start_id)) AS gravest,
+      max(grade) OVER () AS gravest_of_all,
+      said.unknown_status
+        AND EXISTS (FROM milestone m WHERE m.source = said.source AND m.line BETWEEN s.first_line AND s.last_line AND m.process ILIKE '%worker%') AS workers_speak
+    FROM said
+    LEFT JOIN ended_with r ON said.kind = 'exit' AND r.source = said.source AND r.line = said.line
+    LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line
+    LEFT JOIN life l ON l.start_id = s.start_id
+    WHERE grade >= 0 AND coalesce(r.life, s.start_id, '') NOT IN (SELECT start_id FROM outlived)
+  ) graded
 )
-SELECT source, line, t, process, rank, kind,
-  -- a worker that died with an unknown status follows from an error; where none is told, its death is the failure. In a log to which
-  -- workers write themselves the error would stand; one of a start without them may only lack it
-  CASE WHEN (source, line) IN (SELECT (source, line) FROM wrapped) THEN 0
-       WHEN line < work_line OR line > stop_line THEN 0  -- survived, or what an orderly end brings with it
-       -- a notice that somebody is waited for is over with the next step of the same start
-       WHEN waits AND EXISTS (FROM milestone m WHERE m.source = graded.source AND m.line > graded.line AND m.line <= graded.last_line) THEN 0
-       WHEN unknown_status AND gravest < 2 AND (served OR workers_speak) THEN 2
-       -- the engine's own words for its end follow from an error; where no log shows one, its end is what failed. That it is dead is also said when somebody stops it
-       WHEN kind = 'echo' AND gravest_of_all < 2
-         AND (regexp_matches(text, '(?i)fatal error|RPC call to .* timed out|failed to start|initialization failed|hit an exception|loop has errored')
-              OR (
-                ended IS DISTINCT FROM 'stopped' AND regexp_matches(text, '(?i)EngineDead|already dead|engine dead|loop is not running')
-              )) THEN 3
-       -- nothing in its log says why it ended, and its supervisor tells the status that it ended with
-       WHEN supervised AND gravest < 2 THEN 3
-       WHEN gravest < 2 AND (source, line) IN (SELECT (source, line) FROM given_up) AND kind = 'exit' THEN 3
-       ELSE grade END AS grade, text, start_id
-FROM (
-  SELECT said.*, coalesce(r.life, s.start_id) AS start_id, s.served, r.life IS NOT NULL AS supervised, s.last_line, l.work_line, l.stop_line, l.ended, max(grade) OVER (PARTITION BY coalesce(r.life, s.start_id)) AS gravest,
-    max(grade) OVER () AS gravest_of_all,
-    said.unknown_status
-      AND EXISTS (FROM milestone m WHERE m.source = said.source AND m.line BETWEEN s.first_line AND s.last_line AND m.process ILIKE '%worker%') AS workers_speak
-  FROM said
-  LEFT JOIN ended_with r ON said.kind = 'exit' AND r.source = said.source AND r.line = said.line
-  LEFT JOIN engine_start s ON s.source = said.source AND said.line BETWEEN s.first_line AND s.last_line
-  LEFT JOIN life l ON l.start_id = s.start_id
-  WHERE grade >= 0 AND coalesce(r.life, s.start_id, '') NOT IN (SELECT start_id FROM outlived)
-) graded
-ORDER BY source, line
+SELECT e.* REPLACE (coalesce(e.start_id, r.life) AS start_id)
+FROM told e
+-- a kill that is the own of a life which tells of no failure itself is that life's, where another life does tell of one
+LEFT JOIN (
+  SELECT source, line, life FROM main.relation
+  WHERE of_table = 'host_event' AND whose = 'own' AND life NOT IN (SELECT start_id FROM told WHERE start_id IS NOT NULL AND grade >= 2)
+    AND EXISTS (FROM told WHERE start_id IS NOT NULL AND grade >= 2)
+) r ON e.kind = 'host-kill' AND e.start_id IS NULL AND r.source = e.source AND r.line = e.line
+ORDER BY e.source, e.line

@@ -1,4 +1,4 @@
--- says: time to first token between scrapes while prefixes are found, and later while they are not: what is found is not computed, and what is not waits for its computation; no row unless the hits fell and the time rose with them
+-- says: time to first token between scrapes while prefixes are found, and later while they are not: what is found is not computed, and what is not waits for its computation; no row unless the hits fell and the time rose with them, while prompts were no longer than before
 -- scope: incident
 -- before_rate: share of the looked-up tokens that was found, 0..1
 -- after_rate: the same later
@@ -24,6 +24,8 @@ SELECT a.found / a.asked AS before_rate, b.found / b.asked AS after_rate, a.wait
 FROM paced a
 JOIN paced b ON b.labels = a.labels AND b.life = a.life AND b.t > a.t
 WHERE a.found / a.asked - b.found / b.asked >= $pace_hits_fell AND b.waited / b.n >= $pace_slower * a.waited / a.n
+  -- longer prompts take longer by themselves, and fill the pool by their own length
+  AND b.asked / b.n <= $pace_load * a.asked / a.n
   -- what waits in a queue waits for what is computed again only where no more come than before
   AND (coalesce(b.queued <= $pace_queued * b.waited, true) OR b.each_s BETWEEN a.each_s / $pace_load AND a.each_s * $pace_load)
 ORDER BY a.found / a.asked - b.found / b.asked DESC, b.ref LIMIT 1

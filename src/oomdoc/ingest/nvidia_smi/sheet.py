@@ -109,14 +109,16 @@ def header(text: str) -> Sheet | None:
 
 
 def asked(text: str) -> Sheet | None:
-    """The columns of a query without header, which the command above its rows asked for; None where none names its devices.
+    """The columns of a query without header, which the command above its rows asked for; None where none names its devices or moments.
 
     >>> asked("# nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv,noheader -l 5").roles
     ('t', 'gpu', 'used_bytes', 'total_bytes')
+    >>> asked("# every hour: nvidia-smi --query-gpu=timestamp,memory.used --format=csv,noheader").roles  # of the one card
+    ('t', 'used_bytes')
     """
     found = _ASKED.search(text) if "noheader" in text else None
     sheet = header(found[1]) if found else None
-    return sheet if sheet and (sheet.of_processes or {"gpu", "uuid", "bus"} & set(sheet.roles)) else None
+    return sheet if sheet and (sheet.of_processes or {"gpu", "uuid", "bus", "t"} & set(sheet.roles)) else None
 
 
 @lru_cache(maxsize=4096)
