@@ -361,3 +361,34 @@ def test_a_log_that_failed_is_not_held_against_a_server_that_is_set_aside_itself
     with oomdoc.analyze(tmp_path) as analysis:
         assert [each.engine for each in analysis.report.incidents] == ["vllm.log#0"]
         assert analysis.report.verdict not in ("healthy", "no-server")
+
+
+FAILED_OTHERWISE = (
+    "INFO 12-04 03:10:01 [api_server.py:1896] vLLM API server version 0.12.0\n"
+    "INFO 12-04 03:10:02 [utils.py:233] non-default args: {'model': 'umbra/chat-14b'}\n"
+    "ERROR 12-04 03:10:09 [core.py:700] EngineCore failed to start.\n"
+    "ERROR 12-04 03:10:09 [core.py:700] RuntimeError: Error 803: system has unsupported display driver / cuda driver combination\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "past"),
+    [
+        ("In October the same unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", True),
+        ("Im Oktober ist er mit torch.OutOfMemoryError (Tried to allocate 270.00 MiB) ausgefallen.", True),
+        ("En octobre la machine est tombée avec torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", True),
+        ("Last month it ended with torch.OutOfMemoryError (Tried to allocate 270.00 MiB) as well.", True),
+        ("In December the same unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
+        ("It was set up in October. Today the unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
+        ("Since this morning the unit fails with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
+        ("It may be that the unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
+    ],
+)  # fmt: skip
+def test_a_failure_of_another_month_is_none_of_the_days_that_the_log_tells(
+    said: str, past: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "vllm.log").write_text(FAILED_OTHERWISE, encoding="utf-8")
+    (tmp_path / "mail.txt").write_text(f"Hello,\n{said}\nCan you have a look?\n", encoding="utf-8")
+    with oomdoc.analyze(tmp_path) as analysis:
+        _, rows = analysis.sql("SELECT whose FROM main.relation WHERE of_table = 'oom' AND source = 'mail.txt'")
+        assert ([whose for (whose,) in rows] == ["foreign"]) is past

@@ -22,6 +22,7 @@ from oomdoc.evidence.tables import LOOKALIKE, TABLES, Batch
 from oomdoc.ingest import (
     alike,
     base,
+    container_stats,
     device_metrics,
     host_memory,
     memory_summary,
@@ -34,6 +35,7 @@ from oomdoc.ingest import (
     stacks,
     text_log,
     texts,
+    weight_files,
     writers,
 )
 from oomdoc.ingest.nvidia_smi.sheet import IDENTITY
@@ -45,7 +47,7 @@ _CLASSES: Mapping[str, type] = {
     f"{made.__module__.removeprefix('oomdoc.')}.{made.__name__}": made
     for made in (
         Field, Template, base.Rows, problems.Capped, record.Clock, texts.Texts, texts.Text, writers.Writers, text_log.Reader,
-        alike.Alike, host_memory.Listings, stacks.Stacks, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
+        alike.Alike, host_memory.Listings, stacks.Stacks, container_stats.Stats, weight_files.WeightFiles, weight_files.Files, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
     )
 }  # fmt: skip
 _NAMES = {made: name for name, made in _CLASSES.items()}

@@ -44,7 +44,7 @@ _LEAST = 1 << 20
 
 
 @dataclass
-class _Set:
+class Files:
     """The files of one name in one folder; `parts`: bytes by number, of a file without a number under 0."""
 
     line: int
@@ -71,7 +71,7 @@ class WeightFiles:
 
     def __init__(self) -> None:
         self._rows = Rows()
-        self._sets: dict[tuple[str, str, int, str], _Set] = {}
+        self._sets: dict[tuple[str, str, int, str], Files] = {}
         self._folder = ""
         self._cut = False
 
@@ -107,9 +107,9 @@ class WeightFiles:
                 return
             at, of = int(found["at"] or 0), int(found["of"] or 0)
             key = (found["path"].removeprefix("./").rstrip("/") or self._folder, found["stem"], of, found["kind"])
-            files = self._sets.setdefault(key, _Set(number, of, self._cut))
+            files = self._sets.setdefault(key, Files(number, of, self._cut))
             if at in files.parts:  # listed anew: the later list counts
-                files = self._sets[key] = _Set(number, of, self._cut)
+                files = self._sets[key] = Files(number, of, self._cut)
             if len(files.parts) < _MOST_PARTS:
                 files.parts[at] = int(size)
 

@@ -123,7 +123,7 @@ def _what(item: Standing) -> str:
     title = item.title
     if item.cause == "not-memory" and item.text:  # the rule's title says what it is not
         title = f"Not memory: {_cut(_EXCEPTION.sub('', item.text), _WHAT)}"
-    elif item.verdict == "undecided":
+    if item.verdict == "undecided":
         title = f"Undecided; closest: {title}"
     lost = f"; {item.cost}" if item.cost else ""
     return f"{title}{times}{lost} ({item.cause or 'not ranked'}, {item.fingerprint})"

@@ -241,6 +241,7 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
         for row in undated:
             past = (
                 told.of_dated(row, server, days.get(row["source"]))
+                or told.of_another_month(row, server)
                 or told.of_quoted(row, server)
                 or told.of_outlived(row, server, said)
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
+from datetime import UTC, datetime
 
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
@@ -64,6 +65,50 @@ def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     day = parse_time(f"{found['day']} 00:00:00") if found else latest if up else None
     before = None if day is None else long_before(day, server.lives)
     return None if before is None else Bond(FOREIGN, f"told of a day {show_seconds(before)} before this server started")
+
+
+_MONTHS = (
+    "jan|ene|gen", "feb|fév|fev", "mar|mär", "apr|avr|abr", "may|mai|mag", "jun|juin|giu", "jul|juil|lug", "aug|aoû|ago", "sep|set", "oct|okt|out|ott",
+    "nov", "dec|dez|déc|dic",
+)  # fmt: skip
+"""How names of months begin, in English, German, French, Spanish, Portuguese and Italian."""
+_IN_MONTH = regex(
+    r"\b(?:[Ii]n|[Ii]m|[Ee]n|[Ee]m|[Ll]ast|[Ll]etzten) (?P<month>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*|(?:Jän|Feb|Mär|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|jan|ene|gen|fév|fev|feb|mar|avr|abr|apr|mai|may|mag|jui|jun|giu|jul|lug|aoû|ago|sep|set|oct|out|ott|nov|déc|dez|dic)[a-zûéè]*)\b"
+)
+_LONG_AGO = regex(
+    r"(?i)\b(?:last|the previous) (?:week|month|quarter|year|spring|summer|autumn|fall|winter)\b|\b(?:weeks|months|years) ago\b|\bletzte[ns]? (?:woche|monat|jahr)\b|\bvor (?:\w+ )?(?:wochen|monaten)\b|"
+    r"\b(?:semaine|année) dernière\b|\bmois dernier\b|\b(?:semana|mes|año) pasad[ao]\b|\bil y a (?:\w+ )?(?:semaines|mois)\b|\bhace (?:\w+ )?(?:semanas|meses)\b"
+)
+_FEW_DAYS_S = 3 * 86400.0
+"""A record of so few days holds nothing of last week: who writes does so when it ends."""
+_SENTENCE = regex(
+    r"(?:.*[.!?;]\s+)?(?P<last>[^.!?;]{10,400}?)(?=\(?[\w.]*(?:OutOfMemory|out[ _]of[ _]memory|Tried to allocate))",
+    re.IGNORECASE,
+)
+
+
+def of_another_month(row: Row, server: Server) -> Bond | None:
+    """A failure that a sentence tells of another month, or of weeks ago: `text`. None where it may be of a time that the server's own logs tell."""
+    told = _SENTENCE.match(row["text"] or "")
+    spans = [(life.begin_t, life.end_t) for life in server.lives if life.begin_t is not None and life.end_t is not None]
+    if told is None or not spans or not any(life.begun for life in server.lives):
+        return None
+    begin, end = min(one for one, _ in spans), max(one for _, one in spans)
+    if _LONG_AGO.search(told["last"]):
+        return Bond(FOREIGN, "told of a time long before this server started") if end - begin <= _FEW_DAYS_S else None
+    named = _IN_MONTH.search(told["last"])
+    month = next((at for at, names in enumerate(_MONTHS, 1) if named and re.match(names, named["month"].lower())), None)
+    if month is None or end - begin > 300 * 86400.0:
+        return None
+    first, last = (datetime.fromtimestamp(at, UTC).month for at in (begin, end))
+    covered = first <= month <= last if first <= last else month >= first or month <= last
+    return (
+        None
+        if covered
+        else Bond(
+            FOREIGN, f"told of another month than those of the server's own logs ({named['month'] if named else ''})"
+        )
+    )
 
 
 _QUOTED = regex(

@@ -51,9 +51,12 @@ def from_weights(seen: Seen) -> Iterator[Link]:
     if item and {"expected", "total"} <= set(item.values):
         now = item.values
         made = ""
-        if now.get("params") and now.get("bytes_per_param"):
+        if now.get("files"):
+            made = f": {now['files'] / 1e9:.3g} GB of files"
+        elif now.get("params") and now.get("bytes_per_param"):
             made = f": {now['params'] / 1e9:.3g} billion parameters x {now['bytes_per_param']:g} bytes"
-            made += f" / {count(seen.ranks, 'rank')}" if seen.ranks > 1 else ""
+        if made and seen.ranks > 1:
+            made += f" / {count(seen.ranks, 'rank')}"
         yield Link(
             f"the weights need {show_bytes(now['expected'])} on {device_word(seen).replace('the GPU', 'each GPU')}{made}; {device_word(seen)} has {show_bytes(now['total'])}",
             item.refs[:1],
