@@ -272,3 +272,31 @@ def test_only_queries_from_outside_ask_for_a_transaction_that_reads(loaded: Stor
     assert [loaded.ask(each) for each in (own, other)] == [{"holds": True}, {"holds": False}]
     with pytest.raises(duckdb.Error):
         loaded.database.con.execute("DELETE FROM main.oom")
+
+
+class _Late:
+    """A connection whose next ROLLBACK an interrupt hits that was meant for the question before."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, done: bool) -> None:
+        self._con, self._done, self.hit = con, done, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._con, name)
+
+    def execute(self, sql: object, *rest: object) -> object:
+        if sql == "ROLLBACK" and not self.hit:
+            self.hit = True
+            if self._done:
+                self._con.execute("ROLLBACK")
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+        return self._con.execute(sql, *rest)
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before it was rolled back", "behind it"])
+def test_a_late_interrupt_leaves_no_transaction_open(loaded: Store, done: bool) -> None:
+    late = _Late(loaded.database.con, done)
+    loaded.database.con = late
+    with pytest.raises(duckdb.Error):
+        loaded.ask("SELECT error('x')")
+    assert late.hit
+    assert loaded.ask("SELECT 7 AS n") == {"n": 7}

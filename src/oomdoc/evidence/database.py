@@ -120,7 +120,18 @@ class Database:
         """Something of our own is to be written: the transaction of questions ends."""
         if self._reads_only:
             self._reads_only = False
-            self.con.execute("ROLLBACK")
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        """End the transaction. The interrupt of a question that took too long may come late, and end this instead: it is done again then."""
+        for _ in range(_ROLLBACKS):
+            try:
+                self.con.execute("ROLLBACK")
+                return
+            except duckdb.InterruptException:
+                continue
+            except duckdb.TransactionException:  # none is open: the one before had done it
+                return
 
     @contextmanager
     def reading(self, only: bool = True) -> Iterator[None]:
@@ -135,6 +146,7 @@ class Database:
         try:
             yield
         except BaseException:
+            self._watchdog.end()
             self.write()
             raise
 
@@ -146,6 +158,9 @@ class Database:
             yield
         finally:
             self._watchdog.end()
+
+
+_ROLLBACKS = 4  # one interrupt may be under way when a question ends; the others are for a machine that stands still
 
 
 class Watchdog:

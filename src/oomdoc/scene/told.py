@@ -75,12 +75,6 @@ _MONTHS = (
 _IN_MONTH = regex(
     r"\b(?:[Ii]n|[Ii]m|[Ee]n|[Ee]m|[Ll]ast|[Ll]etzten) (?P<month>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*|(?:Jän|Feb|Mär|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|jan|ene|gen|fév|fev|feb|mar|avr|abr|apr|mai|may|mag|jui|jun|giu|jul|lug|aoû|ago|sep|set|oct|out|ott|nov|déc|dez|dic)[a-zûéè]*)\b"
 )
-_LONG_AGO = regex(
-    r"(?i)\b(?:last|the previous) (?:week|month|quarter|year|spring|summer|autumn|fall|winter)\b|\b(?:weeks|months|years) ago\b|\bletzte[ns]? (?:woche|monat|jahr)\b|\bvor (?:\w+ )?(?:wochen|monaten)\b|"
-    r"\b(?:semaine|année) dernière\b|\bmois dernier\b|\b(?:semana|mes|año) pasad[ao]\b|\bil y a (?:\w+ )?(?:semaines|mois)\b|\bhace (?:\w+ )?(?:semanas|meses)\b"
-)
-_FEW_DAYS_S = 3 * 86400.0
-"""A record of so few days holds nothing of last week: who writes does so when it ends."""
 _SENTENCE = regex(
     r"(?:.*[.!?;]\s+)?(?P<last>[^.!?;]{10,400}?)(?=\(?[\w.]*(?:OutOfMemory|out[ _]of[ _]memory|Tried to allocate))",
     re.IGNORECASE,
@@ -88,14 +82,12 @@ _SENTENCE = regex(
 
 
 def of_another_month(row: Row, server: Server) -> Bond | None:
-    """A failure that a sentence tells of another month, or of weeks ago: `text`. None where it may be of a time that the server's own logs tell."""
+    """A failure that a sentence tells of another month: `text`. None where it may be of a time that the server's own logs tell."""
     told = _SENTENCE.match(row["text"] or "")
     spans = [(life.begin_t, life.end_t) for life in server.lives if life.begin_t is not None and life.end_t is not None]
     if told is None or not spans or not any(life.begun for life in server.lives):
         return None
     begin, end = min(one for one, _ in spans), max(one for _, one in spans)
-    if _LONG_AGO.search(told["last"]):
-        return Bond(FOREIGN, "told of a time long before this server started") if end - begin <= _FEW_DAYS_S else None
     named = _IN_MONTH.search(told["last"])
     month = next((at for at, names in enumerate(_MONTHS, 1) if named and re.match(names, named["month"].lower())), None)
     if month is None or end - begin > 300 * 86400.0:
