@@ -381,6 +381,8 @@ FAILED_OTHERWISE = (
         ("In December the same unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
         ("It was set up in October. Today the unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
         ("Since this morning the unit fails with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
+        ("The unit failed in generation with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),  # no gennaio
+        ("It failed in decode, and in settings of old as well, with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
         ("It may be that the unit failed with torch.OutOfMemoryError (Tried to allocate 270.00 MiB).", False),
     ],
 )  # fmt: skip

@@ -29,7 +29,7 @@ def test_looks_under_their_moments_are_a_course() -> None:
     found = read(looks(["20.5GiB", "24.5GiB", "31.25GiB"]))["process_memory"]
     assert [row["bytes"] / GIB for row in found] == [20.5, 24.5, 31.25]
     assert [row["t"] - found[0]["t"] for row in found] == [0, 3600, 7200]
-    assert {(row["name"], row["resource"]) for row in found} == {("umbra-chat", "host")}
+    assert {(row["name"], row["resource"]) for row in found} == {("umbra-chat", "container")}
 
 
 def test_looks_without_moments_have_an_order() -> None:

@@ -87,6 +87,7 @@ def test_two_folders_are_two_sets_and_a_later_list_of_one_counts() -> None:
     [
         "lrwxrwxrwx 1 a a 76 Mar 11 21:14 model-00001-of-00001.safetensors -> ../../blobs/0a1b",
         "-rw-r--r-- 1 a a 1400000000 Mar 11 21:14 optimizer.bin",
+        "-rw-r--r-- 1 a a 1400000000 Mar 11 21:14 core-dump.bin",
         "-rw-r--r-- 1 a a 80000000 Mar 11 21:14 adapter_model.safetensors",
         "-rw-r--r-- 1 a a 5000 Mar 11 21:14 model.safetensors",
         "INFO 03-11 21:14:03 [weight_utils.py:348] Using model weights format ['*.safetensors']",
@@ -101,3 +102,8 @@ def test_the_total_of_an_index_that_somebody_looked_up() -> None:
     (found,) = listed('$ grep total_size model.safetensors.index.json\n    "total_size": 47144806400\n')
     assert (found["file"], found["total_bytes"]) == ("weights-index", 47_144_806_400)
     assert listed('{"total_size": 3}\n') == []
+
+
+def test_a_long_log_is_no_list() -> None:
+    row = ROWS["long"].format(size=4_000_000_000, name="model.safetensors") + "\n"
+    assert listed(row) and not listed("x" * 80 + "\n" + ("INFO loads /m/a.safetensors now\n" * 40_000) + row)

@@ -124,12 +124,13 @@ class Database:
 
     def _roll_back(self) -> None:
         """End the transaction. The interrupt of a question that took too long may come late, and end this instead: it is done again then."""
-        for _ in range(_ROLLBACKS):
+        for left in reversed(range(_ROLLBACKS)):
             try:
                 self.con.execute("ROLLBACK")
                 return
             except duckdb.InterruptException:
-                continue
+                if not left:
+                    raise
             except duckdb.TransactionException:  # none is open: the one before had done it
                 return
 
@@ -138,7 +139,7 @@ class Database:
         """With `only` nothing is written: `WITH x AS (DELETE ... RETURNING *) SELECT` is a SELECT to the parser.
 
         One transaction serves all questions until something of our own is written (0.5 ms to begin and end it, five times a
-        question); one that failed is over.
+        question); one that failed is over. `bounded` stands inside of it: what ends a transaction is no question.
         """
         if only and not self._reads_only:
             self.con.execute("BEGIN TRANSACTION READ ONLY")
@@ -146,7 +147,6 @@ class Database:
         try:
             yield
         except BaseException:
-            self._watchdog.end()
             self.write()
             raise
 

@@ -263,7 +263,7 @@ class Store:
         if sql in self._questions and (asked := question(sql)) is not None and self.derived.tells_nothing(asked):
             return None
         self.derived.make_named(sql)
-        with self.database.bounded(), self.database.reading(only=not trusted):
+        with self.database.reading(only=not trusted), self.database.bounded():
             known = STATEMENTS if trusted else self._checked
             if sql not in known:
                 known[sql] = (parsed if trusted else one_select)(sql, self.database.con)
@@ -276,7 +276,7 @@ class Store:
         """Column names and rows for a person's query; UsageError with DuckDB's sentence where it is wrong."""
         self.derived.make_asked(sql)
         try:
-            with self.database.bounded(60), self.database.reading():
+            with self.database.reading(), self.database.bounded(60):
                 cursor = self.database.con.execute(one_select(sql, self.database.con, clock=True))
                 names = [column[0] for column in cursor.description or ()]
                 rows = cursor.fetchmany(limit) if limit else cursor.fetchall()
@@ -291,7 +291,7 @@ class Store:
         self.derived.make_asked(sql)
         import_module("duckdb")  # the whole package teaches its connections Arrow; the inner module does without
         try:
-            with self.database.bounded(60), self.database.reading():
+            with self.database.reading(), self.database.bounded(60):
                 text = one_select(sql, self.database.con, clock=True)
                 with suppress(QueryError):
                     self.database.con.fetchall()  # what began the transaction has no rows, and is a result all the same

@@ -5,8 +5,8 @@
     3b7e40c1d5aa   chat   118.42%   41.2GiB / 64GiB       64.4%     18GB / 5.9GB ...
     {"Name":"chat","MemUsage":"41.2GiB / 64GiB","CPUPerc":"118.42%", ...}
 
-Of a container that was looked at three times or more each look is a row of `process_memory` (resource `host`, for files that the kernel
-gives up before it kills are left out, as of a working set): by its moment, else by the number of the look. One look shows no course,
+Of a container that was looked at three times or more each look is a row of `process_memory` (resource `container`: of the page cache only
+what was not used lately is left out): by its moment, else by the number of the look. One look shows no course,
 and what a container holds at one moment says nothing without it. Every container whose limit is its own is a row of `container`: where it
 has none docker prints the size of the host, which no limit is, for a host never has a whole number of GiB.
 """
@@ -24,12 +24,14 @@ from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size, parse_time
 
 ANCHORS = (b"MEM USAGE", b'"MemUsage"', b'"mem_usage"')
+_CAP_BYTES = 8 << 20
+"""What is read of one source: a day of ten containers every ten seconds."""
 LEAST = 3
 """Looks at one container: fewer show no course."""
 _SIZE = r"[\d.]{1,9} ?[kKMGT]?i?B"
 _STAMP = r"(?:\[?(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})\]?[ \t]+)?"
 HEADER = regex(rf"\s*{_STAMP}(?:CONTAINER ID\s+NAME|ID\s+NAME|CONTAINER|NAME)\s+CPU %\s+MEM USAGE ?/ ?LIMIT\s+MEM %")
-_ROW = regex(
+ROW = regex(
     rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})\s+[\d.]{{1,9}}%\s+(?P<used>{_SIZE}) ?/ ?(?P<limit>{_SIZE})\s+[\d.]{{1,6}}%(?:\s|$)"
 )
 JSON = regex(r"\s*\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\s*$")
@@ -66,10 +68,12 @@ class Stats:
         self._limits: dict[str, tuple[int, int]] = {}
         self._t: float | None = None
         self._begun = False
+        self._read = 0
 
     def chunk(self, chunk: Chunk, named: bool) -> None:
-        """Read a chunk in which one of `ANCHORS` stands (`named`)."""
-        if named:
+        """Read a chunk up to `_CAP_BYTES` in which one of `ANCHORS` stands (`named`)."""
+        self._read += len(chunk.data)
+        if named and self._read <= _CAP_BYTES:
             for number, raw in chunk.lines(_LINE_CAP):
                 self._line(number, raw)
 
@@ -83,12 +87,12 @@ class Stats:
                 timed = all(t is not None for _, t, _ in looks)
                 for step, (number, t, used) in enumerate(looks, 1):
                     when = {"t": t} if timed else {"step": step}
-                    rows.add("process_memory", number, name=name, resource="host", bytes=used, **when)
+                    rows.add("process_memory", number, name=name, resource="container", bytes=used, **when)
         self._seen, self._limits = {}, {}
         yield from rows.take()
 
     def _line(self, number: int, raw: str) -> None:
-        if found := _ROW.match(raw):
+        if found := ROW.match(raw):
             if self._begun:
                 self._take(number, found["name"], found["used"], found["limit"], found["stamp"])
         elif moment := _MOMENT.match(raw):

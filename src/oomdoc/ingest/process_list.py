@@ -38,10 +38,7 @@ _NAME = 120
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
 """What no header of `ps` has: marks of JSON and of delimited tables, a column of moments."""
-_OTHERS = regex(
-    r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)"  # top, ps without RSS
-    r"|\s*(?:CONTAINER(?: ID)?|ID|NAME)\s+.{0,80}CPU %\s+MEM USAGE"  # docker, podman
-)
+_OTHERS = regex(r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)")  # top, ps without RSS
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
@@ -240,7 +237,9 @@ def matches(head: Head) -> bool:
         return False
     if container_stats.JSON.match(lines[0]):
         return True
-    if any(_OTHERS.match(line) for line in lines[:_HEAD_LINES]) and not any(map(is_header, lines)):
+    if any(_OTHERS.match(line) or container_stats.HEADER.match(line) for line in lines[:_HEAD_LINES]) and not any(
+        map(is_header, lines)
+    ):
         return True
     if _SAMPLE_TIME.match(lines[0]) and all(_SAMPLE.match(line) or _SAMPLE_TIME.match(line) for line in lines[1:]):
         return True

@@ -6,17 +6,23 @@ is counted as a look-alike, and so is every message in source code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from oomdoc.evidence.tables import LOOKALIKE, Batch
 from oomdoc.ingest import container_stats, host_memory, memory_summary, stacks, text_form, text_log, weight_files
 from oomdoc.ingest.writers import Writers
 from oomdoc.intake.scan import Chunk, Words
 
-_WORDS = Words(
-    (memory_summary.RULE,), host_memory.ANCHORS, stacks.ANCHORS, weight_files.ANCHORS, container_stats.ANCHORS
+_BESIDE: tuple[tuple[Callable[[], Any], tuple[bytes, ...]], ...] = (
+    (memory_summary.Quoted, (memory_summary.RULE,)),
+    (host_memory.Listings, host_memory.ANCHORS),
+    (stacks.Stacks, stacks.ANCHORS),
+    (weight_files.WeightFiles, weight_files.ANCHORS),
+    (container_stats.Stats, container_stats.ANCHORS),
 )
-"""What a chunk holds where tables, listings, stacks or lists of files stand in it."""
+"""Who reads a text beside the patterns, and the words without which a chunk holds nothing for them."""
+_WORDS = Words(*(anchors for _, anchors in _BESIDE))
 
 
 class Texts:
@@ -51,20 +57,12 @@ class Text:
 
     def __init__(self) -> None:
         self._reader = text_log.Reader()
-        self._quoted = memory_summary.Quoted()
-        self._listings = host_memory.Listings()
-        self._stacks = stacks.Stacks()
-        self._files = weight_files.WeightFiles()
-        self._containers = container_stats.Stats()
+        self._beside = [made() for made, _ in _BESIDE]
 
     def chunk(self, chunk: Chunk) -> None:
         """Read a chunk."""
-        table, listing, stack, files, stats = _WORDS.seen(chunk.data)
-        self._quoted.chunk(chunk, table)
-        self._listings.chunk(chunk, listing)
-        self._stacks.chunk(chunk, stack)
-        self._files.chunk(chunk, files)
-        self._containers.chunk(chunk, stats)
+        for reader, named in zip(self._beside, _WORDS.seen(chunk.data), strict=True):
+            reader.chunk(chunk, named)
         self._reader.chunk(chunk)
 
     def take(self, only_full: bool) -> Iterator[Batch]:
@@ -72,7 +70,7 @@ class Text:
         if only_full:
             yield from self._reader.full()
             return
-        for reader in (self._reader, self._quoted, self._listings, self._stacks, self._files, self._containers):
+        for reader in (self._reader, *self._beside):
             yield from reader.take()
 
 

@@ -25,6 +25,10 @@ from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
 ANCHORS = (b".safetensors", b".gguf", b".bin", b'"total_size"')
+_LISTED = regex(rb"(?m)\.(?:safetensors|gguf|bin)[ \t\r]*$|\"total_size\":")
+"""Whether a line ends with such a name: an engine's log names them in the middle of its own."""
+_CAP_BYTES = 1 << 20
+"""What is read of one source: a hub's cache of a hundred models is a list of some 10,000 lines, and no log of a server is one."""
 _LINE_CAP = 400
 _MOST_PARTS = 1000  # of one set; the largest published have some 200
 _SIZE = r"\d{1,15}(?:[.,]\d{1,3})?(?:\s?[KMGT]i?B?)?"
@@ -39,6 +43,8 @@ _HEADING = regex(r"\s*(?P<path>(?:~|\.{1,2})?/[^\s:]{1,300}):\s*$")
 _CUT = regex(r"\|\s*(?:head|tail|more|less|sed)\b|\|\s*grep (?!-?\w*\s?['\"]?\S{0,12}(?:safetensors|gguf|bin)\b)")
 _FILES = regex(r"/[^/]*[*?][^/]*$|/[^/]*\.(?:safetensors|gguf|bin)$")
 _NO_WEIGHTS = regex(r"(?i)optimizer|scheduler|training_args|rng_state|adapter|tokenizer|lora|mmproj|vocab")
+_OF_MODEL = regex(r"(?i)model|consolidated")
+"""What a `.bin` of weights is called: everything else may be called so as well."""
 _LEAST = 1 << 20
 """Bytes of a set that is a model's: smaller ones are heads, tables of words, tests."""
 
@@ -74,10 +80,12 @@ class WeightFiles:
         self._sets: dict[tuple[str, str, int, str], Files] = {}
         self._folder = ""
         self._cut = False
+        self._seen = 0
 
     def chunk(self, chunk: Chunk, named: bool) -> None:
-        """Read a chunk in which one of `ANCHORS` stands (`named`)."""
-        if not named:
+        """Read a chunk up to `_CAP_BYTES` in which one of `ANCHORS` stands (`named`)."""
+        self._seen += len(chunk.data)
+        if not named or self._seen > _CAP_BYTES or not _LISTED.search(chunk.data):
             return
         for number, line in chunk.lines(_LINE_CAP):
             self._read(number, line)
@@ -103,7 +111,8 @@ class WeightFiles:
                 self._rows.add("model_file", number, file="weights-index", total_bytes=int(found["size"]))
         elif found := _LONG.match(line) or _SHORT.match(line):
             size = parse_size(found["size"].replace(",", "."), binary=True)
-            if size is None or _NO_WEIGHTS.search(found["stem"]):
+            other = found["kind"] == "bin" and not _OF_MODEL.search(found["stem"])
+            if size is None or other or _NO_WEIGHTS.search(found["stem"]):
                 return
             at, of = int(found["at"] or 0), int(found["of"] or 0)
             key = (found["path"].removeprefix("./").rstrip("/") or self._folder, found["stem"], of, found["kind"])
@@ -119,8 +128,9 @@ def _folder_in(command: str) -> str:
 
     >>> _folder_in("kubectl -n a exec web-0 -- ls -l /models/chat-32b/ | grep safetensors"), _folder_in("ls -l"), _folder_in("du -b /m/x/*.bin")
     ('/models/chat-32b', '', '/m/x')
+    >>> _folder_in("ls -lh chat-32b")
+    'chat-32b'
     """
-    words = [
-        word.strip("'\"") for word in command.partition(" | ")[0].split() if "/" in word and not word.startswith("-")
-    ]
-    return _FILES.sub("", words[-1]).rstrip("/") if words else ""
+    words = [word.strip("'\"") for word in command.partition(" | ")[0].split() if not word.startswith("-")]
+    paths = [word for word in words if "/" in word] or (words[1:] if words[:1] in (["ls"], ["du"], ["tree"]) else [])
+    return _FILES.sub("", paths[-1]).rstrip("/") if paths else ""

@@ -67,14 +67,20 @@ def of_dated(row: Row, server: Server, latest: float | None) -> Bond | None:
     return None if before is None else Bond(FOREIGN, f"told of a day {show_seconds(before)} before this server started")
 
 
-_MONTHS = (
-    "jan|ene|gen", "feb|fév|fev", "mar|mär", "apr|avr|abr", "may|mai|mag", "jun|juin|giu", "jul|juil|lug", "aug|aoû|ago", "sep|set", "oct|okt|out|ott",
-    "nov", "dec|dez|déc|dic",
-)  # fmt: skip
-"""How names of months begin, in English, German, French, Spanish, Portuguese and Italian."""
-_IN_MONTH = regex(
-    r"\b(?:[Ii]n|[Ii]m|[Ee]n|[Ee]m|[Ll]ast|[Ll]etzten) (?P<month>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*|(?:Jän|Feb|Mär|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|jan|ene|gen|fév|fev|feb|mar|avr|abr|apr|mai|may|mag|jui|jun|giu|jul|lug|aoû|ago|sep|set|oct|out|ott|nov|déc|dez|dic)[a-zûéè]*)\b"
-)
+_MONTHS = {
+    name: at
+    for at, names in enumerate((
+        "January Januar Jänner janvier enero janeiro gennaio", "February Februar février febrero fevereiro febbraio", "March März mars marzo março",
+        "April avril abril aprile", "May Mai mayo maio maggio", "June Juni juin junio junho giugno", "July Juli juillet julio julho luglio",
+        "August août agosto", "September septembre septiembre setembro settembre", "October Oktober octobre octubre outubro ottobre",
+        "November novembre noviembre novembro", "December Dezember décembre diciembre dezembro dicembre",
+    ), 1)
+    for name in names.split()
+}  # fmt: skip
+"""In English, German, French, Spanish, Portuguese and Italian, as they are written: `in May` is a month, and `may` is none."""
+_IN_MONTH = regex(rf"\b(?:[Ii]n|[Ii]m|[Ee]n|[Ee]m|[Ll]ast|[Ll]etzten) (?P<month>{'|'.join(_MONTHS)})\b")
+_TELLABLE_S = 300 * 86400.0
+"""Logs of more time hold nearly every month."""
 _SENTENCE = regex(
     r"(?:.*[.!?;]\s+)?(?P<last>[^.!?;]{10,400}?)(?=\(?[\w.]*(?:OutOfMemory|out[ _]of[ _]memory|Tried to allocate))",
     re.IGNORECASE,
@@ -89,18 +95,14 @@ def of_another_month(row: Row, server: Server) -> Bond | None:
         return None
     begin, end = min(one for one, _ in spans), max(one for _, one in spans)
     named = _IN_MONTH.search(told["last"])
-    month = next((at for at, names in enumerate(_MONTHS, 1) if named and re.match(names, named["month"].lower())), None)
-    if month is None or end - begin > 300 * 86400.0:
+    if named is None or end - begin > _TELLABLE_S:
         return None
+    month = _MONTHS[named["month"]]
     first, last = (datetime.fromtimestamp(at, UTC).month for at in (begin, end))
     covered = first <= month <= last if first <= last else month >= first or month <= last
-    return (
-        None
-        if covered
-        else Bond(
-            FOREIGN, f"told of another month than those of the server's own logs ({named['month'] if named else ''})"
-        )
-    )
+    if covered:
+        return None
+    return Bond(FOREIGN, f"told of another month than those of the server's own logs ({named['month']})")
 
 
 _QUOTED = regex(

@@ -25,7 +25,7 @@ FROM paced a
 JOIN paced b ON b.labels = a.labels AND b.life = a.life AND b.t > a.t
 WHERE a.found / a.asked - b.found / b.asked >= $pace_hits_fell AND b.waited / b.n >= $pace_slower * a.waited / a.n
   -- longer prompts take longer by themselves, and fill the pool by their own length
-  AND b.asked / b.n <= $pace_load * a.asked / a.n
+  AND b.asked / b.n <= $pace_prompt * a.asked / a.n
   -- what waits in a queue waits for what is computed again only where no more come than before
   AND (coalesce(b.queued <= $pace_queued * b.waited, true) OR b.each_s BETWEEN a.each_s / $pace_load AND a.each_s * $pace_load)
 ORDER BY a.found / a.asked - b.found / b.asked DESC, b.ref LIMIT 1

@@ -3,6 +3,7 @@
 -- bytes: size of all files of the set; NULL = the set is not whole, or not all of it is listed
 -- absent: files of the set that are not there, or empty; NULL = not told
 -- folder: where they lie
+-- same: the folder is called as the model is; else it is the only one that is told
 -- ref: where the list stands
 WITH listed AS (
   SELECT total_bytes AS bytes, absent, folder, source || ':' || line AS ref,
@@ -11,11 +12,12 @@ WITH listed AS (
     total_bytes IS NOT NULL AS whole, file = 'listing' AS list
   FROM model_file WHERE file IN ('listing', 'weights-index') AND (total_bytes IS NOT NULL OR absent > 0)
 ), marked AS (
-  SELECT l.*, e.model IS NOT NULL AND (name = lower(regexp_extract(e.model, '[^/]*$')) OR starts_with(lower(folder), lower(e.model)) OR starts_with(lower(e.model), lower(folder))) AS same
+  SELECT l.*, coalesce(name = lower(regexp_extract(e.model, '[^/]*$')) OR starts_with(lower(folder), lower(e.model)) OR starts_with(lower(e.model), lower(folder)), false) AS same
   FROM listed l, engine e
+), chosen AS (
+  FROM marked WHERE same OR (NOT EXISTS (FROM marked WHERE same) AND (SELECT count(DISTINCT folder) <= 1 FROM marked))
 )
-SELECT bytes, absent, folder, ref FROM marked
--- one set alone is of the one model that is served; two of different sizes under its name lie on two hosts, or one was replaced
-WHERE (same OR NOT EXISTS (FROM marked WHERE same OR folder IS NOT NULL) OR (SELECT count(DISTINCT folder) = 1 AND NOT bool_or(same) FROM marked))
-  AND (SELECT count(DISTINCT bytes) FILTER (same AND list) <= 1 FROM marked)
-ORDER BY same DESC, list DESC, whole DESC, ref LIMIT 1
+SELECT bytes, absent, folder, same, ref FROM chosen
+-- two lists of different sizes lie on two hosts, or one was replaced
+WHERE (SELECT count(DISTINCT bytes) FILTER (list) <= 1 FROM chosen)
+ORDER BY list DESC, whole DESC, ref LIMIT 1

@@ -38,17 +38,20 @@ WITH text AS (
            WHEN regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') THEN 4.0 ELSE 2.0 END AS bytes_per_param
   FROM text
 ), sized AS (
-  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, w.ref AS files_ref, w.bytes AS files,
+  SELECT p.*, coalesce(moe, dense) * 1e9 AS params, w.ref, w.same, w.bytes AS files,
     coalesce(moe, dense) * 1e9 * bytes_per_param AS by_name,
     -- formats that an engine makes of wider files while it loads them
     lower(coalesce(quantization, '')) IN ('fp8', 'bitsandbytes', 'experts_int8', 'torchao', 'rtn', 'inc', 'fp_quant', 'mxfp8', 'fbgemm_fp8') AS narrowed,
-    regexp_matches(coalesce(dtype, ''), '(?i)^(torch\.)?(float|float32|fp32)$') AS widened, coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices - coalesce(d.taken_devices, 0) AS devices,
+    coalesce(p.total_bytes, f.total_bytes, d.total_bytes) AS device_bytes, d.devices - coalesce(d.taken_devices, 0) AS devices,
     f.live_bytes, f.phase, coalesce(p.cpu_offload_gib, 0) * 1073741824 AS offloaded
   FROM parsed p CROSS JOIN failure f CROSS JOIN device d LEFT JOIN weights_on_disk w ON w.bytes > 0
-), expected AS (
-  SELECT *, CASE WHEN files IS NULL THEN by_name WHEN narrowed THEN least(files, by_name) WHEN widened THEN CASE WHEN by_name > 0 THEN greatest(files, by_name) END ELSE files END AS bytes,
-    CASE WHEN narrowed OR (widened AND NOT coalesce(files >= by_name, false)) THEN NULL ELSE files_ref END AS by_files
+), sourced AS (
+  -- a folder of another name counts where the model's own name tells no size; files of 16 bits that are loaded as other ones take what the name says
+  SELECT *, CASE WHEN files IS NULL OR (NOT same AND by_name > 0) THEN by_name WHEN narrowed THEN CASE WHEN by_name > 0 THEN least(files, by_name) END
+    WHEN bytes_per_param = 4 THEN CASE WHEN by_name > 0 THEN greatest(files, by_name) END ELSE files END AS bytes
   FROM sized
+), expected AS (
+  SELECT *, CASE WHEN bytes = files THEN ref END AS files_ref FROM sourced
 )
 SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS quantised, bytes AS expected_bytes,
   -- what is offloaded lies on the host
@@ -58,11 +61,11 @@ SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS
   CASE WHEN bytes_per_param < 2 THEN
     greatest(
       coalesce(weights_bytes, 0), CASE WHEN phase = 'load' THEN coalesce(live_bytes, 0) ELSE 0 END,
-      CASE WHEN by_files IS NOT NULL THEN files / world_size ELSE 0 END
+      CASE WHEN weights_bytes IS NULL AND files_ref IS NOT NULL THEN files / world_size END
     ) > $wider_format * by_name / world_size END AS wider_than_meant, world_size,
   CASE WHEN devices > world_size
     THEN coalesce(bytes, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
       AND coalesce(bytes / world_size >= $weights_at_least * device_bytes, true) END AS fits_sharded,
-  CASE WHEN by_files IS NOT NULL THEN printf(' (%.3g GB of files)', (files / 1e9)::DOUBLE)
-    ELSE printf(' (%.3g billion parameters x %.2g bytes)', (params / 1e9)::DOUBLE, bytes_per_param::DOUBLE) END AS sum, by_files AS files_ref
+  CASE WHEN files_ref IS NOT NULL THEN printf(' (%.3g GB of files)', (files / 1e9)::DOUBLE)
+    ELSE printf(' (%.3g billion parameters x %.2g bytes)', (params / 1e9)::DOUBLE, bytes_per_param::DOUBLE) END AS sum, files_ref
 FROM expected

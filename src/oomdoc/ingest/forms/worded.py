@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from oomdoc.ingest import container_stats
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.groups import OfLines
 from oomdoc.ingest.forms.own import own_of
@@ -107,16 +108,13 @@ def _add_bare(found: dict[str, Any], text: str, parts: Sequence[re.Match[str]]) 
 
 
 _CELLS_OF_A_CARD = regex(r"\s*(?P<util>\d{1,3}) %, (?P<used>\d{1,7}) MiB")
-_CELLS_OF_A_CONTAINER = regex(
-    r"\s*(?:[0-9a-f]{12,64}\s+)?(?P<name>[A-Za-z][\w.-]{1,60})\s+(?P<cpu>[\d.]{1,8})%\s+(?P<used>[\d.]{1,8}[KMGT]i?B) / (?P<limit>[\d.]{1,8}[KMGT]i?B)\s+[\d.]{1,6}%(?=\s|$)"
-)
 
 
 def _of_tools(text: str) -> dict[str, Any]:
     """Cells without names: of `nvidia-smi` without its header, of `docker stats`."""
     if card := _CELLS_OF_A_CARD.fullmatch(text):
         return {"utilization.gpu": f"{card['util']} %", "memory.used": f"{card['used']} MiB"}
-    if one := _CELLS_OF_A_CONTAINER.match(text):
+    if one := container_stats.ROW.match(text):
         return {"container": one["name"], "container memory used": one["used"], "container memory limit": one["limit"]}
     return {}
 
