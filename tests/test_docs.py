@@ -26,6 +26,7 @@ import test_rules
 from oomdoc import cli
 from oomdoc.evidence.store import Store
 from oomdoc.ingest.forms.cells import unit_of, value_of
+from oomdoc.ingest.vocabulary import quantity_of
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.judge.rules import read_rule
 from oomdoc.units import parse_size
@@ -349,12 +350,10 @@ def test_the_tutorial_rule_is_fit_to_be_shipped(tmp_path: Path, monkeypatch: pyt
 
 def test_the_tutorial_quantity_is_read_by_its_samples() -> None:
     """The page's example proves itself as those of the vocabulary do."""
-    (block,) = [block for block in blocks("docs/adding-an-ingestor.md", "python") if "Quantity(" in block.text]
-    space: dict[str, Any] = {"__name__": "page"}
-    exec(compile(block.text, "page", "exec"), space)
-    quantity = space["quantity"]
-    (proof,) = [block for block in blocks("docs/adding-an-ingestor.md", "toml") if quantity.id in block.text]
-    for name, cell, size in tomllib.loads(proof.text)[quantity.id]["samples"]:
+    (block,) = [block for block in blocks("docs/adding-an-ingestor.md", "toml") if "not_names" in block.text]
+    ((ident, entry),) = tomllib.loads(block.text).items()
+    quantity = quantity_of(ident, entry)
+    for name, cell, size in quantity.samples:
         words, unit, _ = taken_apart(name)
         assert " ".join(words) in [" ".join(taken_apart(each.strip())[0]) for each in quantity.strong.split(",")]
         assert value_of(quantity, cell, unit_of(quantity, unit, [cell])) == parse_size(size)

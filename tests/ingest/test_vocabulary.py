@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
-from oomdoc.ingest import vocabulary
 from oomdoc.ingest.forms.cells import unit_of, value_of
-from oomdoc.ingest.vocabulary import Quantity, foreign_program, is_irrelevant, meanings, quantities
+from oomdoc.ingest.vocabulary import Quantity, foreign_program, is_irrelevant, meanings, quantities, quantity_of
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.units import GIB, MIB, parse_size
 
 ALL = quantities()
-PROOFS = tomllib.loads((Path(vocabulary.__file__).parent / "samples.toml").read_text("utf-8"))
 
 
 def test_every_quantity_has_an_id_of_its_own() -> None:
@@ -23,20 +18,28 @@ def test_every_quantity_has_an_id_of_its_own() -> None:
 
 @pytest.mark.parametrize("quantity", ALL, ids=lambda quantity: quantity.id)
 def test_samples_are_read_and_near_misses_are_not(quantity: Quantity) -> None:
-    proof = PROOFS[quantity.id]
-    assert proof["samples"] and proof["not_names"]
-    for name, cell, value in proof["samples"]:
+    for name, cell, value in quantity.samples:
         if quantity.kind == "bytes" and isinstance(value, str):
             value = parse_size(value, binary=True)
         match = next((match for match in meanings(name) if match.quantity is quantity), None)
         assert match is not None, name
         assert value_of(quantity, cell, unit_of(quantity, match.unit, [cell])) == pytest.approx(value), name
-    for name in proof["not_names"]:
+    for name in quantity.not_names:
         assert quantity not in [match.quantity for match in meanings(name)], name
 
 
-def test_every_quantity_is_proven_and_nothing_else() -> None:
-    assert list(PROOFS) == [quantity.id for quantity in ALL]
+@pytest.mark.parametrize("left_out", ["samples", "not_names"])
+def test_a_quantity_without_proof_is_refused(left_out: str) -> None:
+    entry = {
+        "fills": "gpu_sample.gpu",
+        "kind": "index",
+        "strong": "board",
+        "samples": [["board", "1", 1]],
+        "not_names": ["aboard"],
+    }
+    assert quantity_of("board", entry).samples == (("board", "1", 1),)
+    with pytest.raises(ValueError, match="no samples"):
+        quantity_of("board", {**entry, left_out: []})
 
 
 def test_a_quantity_of_an_unknown_column_is_refused() -> None:

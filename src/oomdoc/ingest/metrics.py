@@ -26,8 +26,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.vocabulary import meanings
-from oomdoc.ingest.vocabulary.exporters import OTHERS
+from oomdoc.ingest.vocabulary import exporters, meanings
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time, show_bytes
@@ -37,7 +36,7 @@ KIND = "metrics"
 _KEPT = (
     "vllm:", "DCGM_FI_DEV_FB_", "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_MEM_COPY_UTIL", "DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_GPU_TEMP", "dcgm_fb_",
     "dcgm_gpu_utilization", "gpu_memory_used_bytes", "gpu_memory_total_bytes", "nvidia_",
-    "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", "node_boot_time_seconds", "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total", *OTHERS,
+    "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "namedprocess_namegroup_memory_bytes", "container_memory_", "prober_probe_total", "kube_pod_container_status_restarts_total", "node_memory_MemTotal_bytes", "node_boot_time_seconds", "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total", *exporters(),
 )  # fmt: skip
 _BARE = (b"vllm:", b"DCGM_FI_DEV_")
 _TYPED = tuple(f"# {kind} {name}".encode() for kind in ("HELP", "TYPE") for name in ("vllm:", "sglang:", "llamacpp:", "tgi_", "lmdeploy:", "DCGM_"))  # fmt: skip
@@ -90,7 +89,7 @@ class _Series(dict[str, "tuple[str, str | None] | tuple[()] | None"]):
             name = match[1]
             left_out = name.endswith("_created") or (name.startswith("nvidia_") and "memory" not in name)
             name = _exposed(name) if name.count(":") > 1 else name
-            series = () if left_out else (OTHERS.get(name, name), match[2][1:-1] if match[2] else None)
+            series = () if left_out else (exporters().get(name, name), match[2][1:-1] if match[2] else None)
         self[text] = series
         return series
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from oomdoc.ingest.access_log import API
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
-from oomdoc.ingest.vocabulary.device import PRODUCT
 from oomdoc.regexes import regex
 
 SAMPLE = 64
@@ -114,9 +114,12 @@ def looks_like_card(text: str) -> bool:
     >>> looks_like_card("NVIDIA H100 80GB HBM3"), looks_like_card("/usr/bin/python3 -m vllm --gpu H100")
     (True, False)
     """
-    from oomdoc.ingest.forms.cells import _searched
+    return "/" not in text and "::" not in text and " -" not in text and bool(_product().search(text))
 
-    return "/" not in text and "::" not in text and " -" not in text and bool(_searched(PRODUCT).search(text))
+
+@cache
+def _product() -> re.Pattern[str]:
+    return regex(next(one.pattern for one in quantities() if one.id == "gpu.name"))
 
 
 def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[str] = frozenset()) -> Plan | None:

@@ -1,9 +1,9 @@
 """The vocabulary: every quantity that a table of evidence holds, what people and tools call it, and what it can be.
 
-A quantity is data: the table and column it fills, its names, its unit where neither name nor cell tells one, the range that
-it can have; samples that prove it, near misses among them, stand in `samples.toml`. One vocabulary serves headers of tables, keys of JSON and
+A quantity is data, an entry in the TOML file of its theme: the table and column it fills, its names, its unit where neither name
+nor cell tells one, the range that it can have, samples that prove it and near misses. One vocabulary serves headers of tables, keys of JSON and
 YAML, `key: value` and the rows of a table in long form: the readers of `ingest.forms` know forms and no names, this package
-knows names and no forms. `QUANTITIES` lists them all.
+knows names and no forms. `quantities()` lists them all.
 
 Names are compared as words (`words`), so `mem_used_mib`, `Memory Used [MiB]` and `memoryUsed` are one name. A `strong` name is
 said of nothing else; a `weak` one (`used`, `in`, `name`) counts only beside others of its table.
@@ -16,25 +16,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from oomdoc.ingest.vocabulary import (
-    device,
-    engine,
-    events,
-    host,
-    memory,
-    moment,
-    others,
-    process,
-    request,
-    scaling,
-    segments,
-)
 from oomdoc.ingest.vocabulary.folded import Folded, booked, unfolded
-from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity
+from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity, exporters, listed, quantity_of, read
 from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, taken_apart, word_set
 from oomdoc.regexes import regex
 
-__all__ = ["KINDS", "Match", "Quantity", "apart", "foreign_program", "is_irrelevant", "meanings", "quantities"]
+__all__ = [
+    "KINDS",
+    "Match",
+    "Quantity",
+    "apart",
+    "exporters",
+    "foreign_program",
+    "is_irrelevant",
+    "meanings",
+    "quantities",
+    "quantity_of",
+]
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,7 @@ def _fold(name: str) -> str:
 @cache
 def quantities() -> tuple[Quantity, ...]:
     """Every quantity, in the order of the themes."""
-    return (
-        *moment.QUANTITIES, *device.QUANTITIES, *process.QUANTITIES, *request.QUANTITIES, *engine.QUANTITIES, *memory.QUANTITIES,
-        *host.QUANTITIES, *events.QUANTITIES, *scaling.QUANTITIES, *segments.QUANTITIES,
-    )  # fmt: skip
+    return tuple(listed())
 
 
 @cache
@@ -212,10 +207,8 @@ apart = taken_apart
 
 @cache
 def _irrelevant() -> tuple[frozenset[str], frozenset[str]]:
-    return (
-        frozenset(_fold(name) for name in _names(others.IRRELEVANT)),
-        frozenset(word for word in others.IRRELEVANT_WORDS.split()),
-    )
+    others = read("others")
+    return frozenset(_fold(name) for name in _names(others["names"])), frozenset(others["words"].split())
 
 
 @lru_cache(maxsize=8192)
@@ -229,9 +222,12 @@ def is_irrelevant(name: str) -> bool:
 def foreign_program(name: str) -> str:
     """The other program whose tables have a column of this name (`zfs`, `redis`), "" for none."""
     folded = _fold(name)
-    return next((program for program, names in _foreign(others.FOREIGN) if folded in names), "")
+    return next((program for program, names in _foreign().items() if folded in names), "")
 
 
 @cache
-def _foreign(table: tuple[tuple[str, str], ...]) -> tuple[tuple[str, frozenset[str]], ...]:
-    return tuple((program, frozenset(_fold(name) for name in _names(names))) for program, names in table)
+def _foreign() -> Mapping[str, frozenset[str]]:
+    return {
+        program: frozenset(_fold(name) for name in _names(names))
+        for program, names in read("others")["foreign"].items()
+    }
