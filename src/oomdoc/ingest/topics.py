@@ -346,6 +346,9 @@ TOPICS: tuple[Topic, ...] = (
         rf"\+\s?(?P<step>{SIZE}) (?:per|each|every|/) ?\w+",
         r"\b(?:memory|rss|ram|vram)\b[^.;]{0,40}"
         r"\b(?:not|never) (?:freed|released|returned|come back|goes? (?:back|down))\b",
+        # what a tool took from one snapshot of a process to the next: its maps (pmap, smaps), its heap (tracemalloc, jemalloc)
+        rf"\b(?:anon\w*|heap|mappings?|rss|resident|private|dirty)\b[^.;:=]{{0,40}}\b(?:net|diff(?:erence)?|delta|growth|change)\s*[:=]\s*\+\s?{SIZE}",
+        rf"\bsize=[\d.]+ ?\w+ \(\+{SIZE}\), count=",
         unless=r"\bkv\b|cache usage|\b(?:does|do|did) not (?:grow|climb|rise|leak)|\bno (?:growth|leak)|n't grow"
         r"|\b(?:please|try|to|we|by|should|must|could|can|may|might|would) (?:increase|increasing|raise)\b|\bstays? flat\b"
         # the order of words asks, wherever the sign at its end stands
