@@ -325,22 +325,31 @@ class Incoming:
                 )
 
     def count_from_boot(self, tz: dt.tzinfo | None = None) -> None:
-        """Give lines of a kernel that tells seconds since boot their time, where the bundle says when its one host was started."""
+        """Give lines of a kernel that tells seconds since boot their time: by the boot that their own source tells, else by the one of the bundle."""
         if "host_event" not in self.filled or "note" not in self.filled:
             return
-        told = self._con.execute("SELECT value, text FROM note WHERE topic = 'boot-time' AND value > 0").fetchall()
-        offset = dt.datetime.fromtimestamp(told[0][0], dt.UTC).astimezone(tz).utcoffset() if told and tz else None
+        told = self._con.execute(
+            "SELECT source, value, text FROM note WHERE topic = 'boot-time' AND value > 0"
+        ).fetchall()
+        offset = dt.datetime.fromtimestamp(told[0][1], dt.UTC).astimezone(tz).utcoffset() if told and tz else None
         # a stamp without a zone is of the zone of the logs; seconds since 1970 are of none
         local = offset.total_seconds() if offset else 0.0
-        boots = [value - (0.0 if _OF_NO_ZONE.search(text or "") else local) for value, text in told]
-        if boots and max(boots) - min(boots) <= _ONE_BOOT_S:
-            booted = max(boots)  # who tells it to the minute leaves out its seconds
+        boots: dict[str, list[float]] = {}
+        for source, value, text in told:
+            boots.setdefault(source, []).append(value - (0.0 if _OF_NO_ZONE.search(text or "") else local))
+        every = [boot for own in boots.values() for boot in own]
+        # who tells it to the minute leaves out its seconds
+        one = {source: max(own) for source, own in boots.items() if max(own) - min(own) <= _ONE_BOOT_S}
+        if every and max(every) - min(every) <= _ONE_BOOT_S:
+            one = {"": max(every)}
+        for source, booted in one.items():
             for place in ("host_event", *self.parts.get("host_event", {}).values()):
-                counted = "t IS NULL AND uptime_s IS NOT NULL"
+                counted = "t IS NULL AND uptime_s IS NOT NULL" + (f" AND source = {quoted(source)}" if source else "")
                 last = self._con.execute(f"SELECT max(uptime_s) FROM {place} WHERE {counted}").fetchone()
                 self._con.execute(f"UPDATE {place} SET t = uptime_s + {booted} WHERE {counted}")
                 if last and last[0] is not None:  # often nothing else of a bundle tells the year
                     self._latest = max(booted + last[0], self._latest or 0.0)
+        if one:
             self._values.setdefault(("host_event", "t"), set()).add(ANYTHING)
 
 

@@ -124,7 +124,7 @@ _ALL = (
             "graph_estimate_bytes, activation_bytes, non_torch_bytes, non_kv_bytes, budget_bytes, total_bytes, "
             "free_at_start_bytes, requested_bytes, gpu_memory_utilization, num_gpu_blocks, block_size, "
             "kv_reserved_bytes, encoder_budget_tokens, max_num_batched_tokens, "
-            "free_now_bytes (of the device, behind a step of the start), ...",
+            "free_now_bytes (of the device, behind a step of the start), rank (which a worker says that it is), ...",
         ),
         Column("value", "DOUBLE", "in the unit that the name ends with; may be negative where the engine prints so"),
         Column("low", "DOUBLE", "smallest value the printed rounding allows; NULL = exact"),

@@ -43,7 +43,8 @@ _EXIT = regex(
 _SIGKILL = regex(r"\W{0,3}SIGKILL", re.I)
 _EXIT_WORD = regex(r"\bexit|\breturn ?code", re.I)
 _OPERATOR = regex(
-    r"\b(?:operator|admin(?:istrator)?|somebody|someone|colleague|manually|by hand)\b[^.;]{0,40}\bkill(?:ed|s)?\b"
+    # who "was killed" did not do it
+    r"\b(?:operator|admin(?:istrator)?|somebody|someone|colleague|manually|by hand)\b(?:(?!\b(?:was|were|been|got|being)\b)[^.;]){0,40}\bkill(?:ed|s)?\b"
     r"|\bkill(?:ed)?\b[^.;]{0,40}\b(?:by hand|manually|by (?:an|the) (?:operator|admin\w*))\b"
     r"|(?:^|[\s$#])p?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\b",
     re.I,

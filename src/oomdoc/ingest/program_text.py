@@ -64,7 +64,7 @@ _MAKES = regex(
 )
 """What code does that makes an engine or starts a program; a name of an engine in a string is a name."""
 _DOCSTRING = regex(
-    rb"(?ms)^[ \t]*[rRbBfFuU]{0,2}(?:\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z))|^[ \t]*#(?!!)[^\n]*|(?<=[\w,;:)\]])[ \t]{1,8}#[^\n\"']*$"
+    rb"(?ms)^[ \t]*[rRbBfFuU]{0,2}(?:\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z))|^[ \t]*#(?!!|SBATCH|PBS|BSUB)[^\n]*|(?<=[\w,;:)\]])[ \t]{1,8}#[^\n\"']*$"
 )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import MONTHS
-from oomdoc.ingest.vocabulary import meanings
+from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.intake.cells import is_null, stamp
 from oomdoc.regexes import regex
 
@@ -33,7 +33,7 @@ _NAMES: Mapping[str, str] = {
     "stamp": "timestamp ts time @timestamp created request_time date datetime when",
     "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
     "first": "completion_start_time first_token_time",
-    "status": "status status_code http_status response_code http_status_code response_status http",
+    "status": "status status_code http_status response_code http_status_code response_status http code",
     "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
     "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prefix_id template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id assistant assistant_id bot bot_id persona persona_id book book_id manual manual_id handbook_id contract contract_id repo repo_id repository repository_id workspace workspace_id notebook_id case_id matter_id ticket_id patient_id corpus_id",
     "replica": "replica replica_id",
@@ -48,6 +48,8 @@ _CLOCKS = "utc gmt iso iso8601 ts at"
 _TEXTS = "prompt system_prompt prefix system_prefix context template document doc file manual"
 _KEYS = "hash sha sha1 sha256 md5 digest fingerprint key"
 """What stands behind the name of a text: a digest of it, by which it is known when it comes again (`system_prompt_sha`)."""
+_LASTED = ("dur", "lat", "req", "resp", "response", "request", "call")
+"""What a record of a request calls how long it took, with the unit behind it (`dur_ms`); `ms` alone is one as well."""
 _SINCE = "offset arrival_offset start_offset since_start since_begin since_first relative_time rel_time t_rel relative_timestamp submit_offset"
 """What a time since the first is called; it counts where a unit stands behind it."""
 _FACTORS: Mapping[str, float] = {
@@ -85,6 +87,8 @@ def _meanings() -> dict[str, Meaning]:
             meanings |= {_fold(name) + clock: Meaning(what, 0.0, False) for clock in _CLOCKS.split()}
     for name in map(_fold, _SINCE.split()):
         meanings |= {name + suffix: Meaning("stamp", divisor, False) for suffix, divisor in _FACTORS.items()}
+    meanings |= {name + unit: Meaning("latency", _FACTORS[unit], False) for name in _LASTED for unit in ("ms", "s")}
+    meanings["ms"] = Meaning("latency", _FACTORS["ms"], False)
     return meanings
 
 
@@ -113,6 +117,7 @@ class _Keys(dict[str, "Meaning | None"]):
         return known
 
 
+WEAKLY = ("tenant", "replica")
 _PARTS = frozenset(
     map(_fold, ("system_tokens", "user_tokens", "prefix_tokens", "system_prompt_tokens", "user_prompt_tokens"))
 )
@@ -126,11 +131,16 @@ _DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 
 
 def _by_vocabulary(name: str) -> Meaning | None:
-    """What a name says that means nothing else; a weak name needs the company of others (`forms`), or the unit of what it may mean."""
+    """What a name says that means nothing else; a weak name needs the company of others (`forms`), or the unit of what it may mean.
+
+    Whose a request is and who served it are said by weak names as well (`tenant?`): they count where no other says so.
+    """
     for match in meanings(name):
         what = _WHAT.get(match.quantity.id)
         if what and (match.strong or (what == "latency" and _DIVISORS.get(match.unit))):
             return Meaning(what, _DIVISORS.get(match.unit, 0.0), _fold(name) == "inputtokens")
+        if what in WEAKLY and not match.told and not is_irrelevant(name):
+            return Meaning(what + "?", 0.0, False)
     return None
 
 
@@ -408,7 +418,7 @@ class Requests:
             latency = (till - since) % _DAY_S if latency is None and till is not None else latency
             ttft = (first - since) % _DAY_S if ttft is None and first is not None else ttft
             since = self._after(since)
-        names = (word(found.get(name)) for name in ("model", "tenant", "replica"))
+        names = (word(found.get(name, found.get(f"{name}?"))) for name in ("model", *WEAKLY))
         elapsed = None if t is not None else found.get("elapsed") if since is None else since
         self.rows.append((line, t, given, made, limit, cached, latency, ttft, found.get("status"), *names, elapsed))
         return True

@@ -9,7 +9,18 @@ from typing import Any
 from oomdoc.ingest.benchmark_sums import sums
 from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import ANSI, Clock, peel
-from oomdoc.ingest.request_keys import MEANING, Found, Requests, collect, epoch, moment, number, put
+from oomdoc.ingest.request_keys import (
+    DEPTH,
+    MEANING,
+    Found,
+    Requests,
+    collect,
+    epoch,
+    is_container,
+    moment,
+    number,
+    put,
+)
 from oomdoc.ingest.request_shapes import bare_value
 from oomdoc.intake.cells import stamp
 from oomdoc.regexes import regex
@@ -42,6 +53,25 @@ def unread_call(value: Mapping[str, Any]) -> str | None:
     return None
 
 
+ASKS = regex(rb'"(?:prompt_logprobs"\s*:\s*[1-9t]|echo"\s*:\s*true)')
+"""What a record of a request that has its prompt scored holds: lines with it are read by themselves."""
+
+
+def scores_prompt(value: Mapping[str, Any], depth: int = 0) -> bool:
+    """Whether a request asks for the logprobs of its prompt: `prompt_logprobs`, or its echo with `logprobs`.
+
+    >>> scores_prompt({"params": {"echo": True, "logprobs": 1}}), scores_prompt({"echo": True}), scores_prompt({"prompt_logprobs": 0})
+    (True, False, False)
+    """
+    if value.get("prompt_logprobs") or (value.get("echo") is True and value.get("logprobs") not in (None, False)):
+        return True
+    return depth < DEPTH and any(
+        scores_prompt(entry, depth + 1)
+        for name, entry in value.items()
+        if isinstance(entry, dict) and is_container(name)
+    )
+
+
 def _has_failed(found: Found) -> bool:
     """Whether a record is of a request that got no answer: an HTTP status of an error beside a duration; nobody counts its tokens."""
     code = found.get("status")
@@ -54,6 +84,7 @@ class Lines:
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
         self._clock = Clock()
+        self._scored_most = 0.0
 
     def line(self, number_: int, raw: bytes) -> None:
         """Read one physical line."""
@@ -82,6 +113,8 @@ class Lines:
         if unread := unread_call(value):
             self._requests.noted.add("note", line, topic="call-left-in-text", text=unread)
         if "input" in found or "output" in found or _has_failed(found):
+            if ASKS.search(body) and scores_prompt(value):
+                self._scored(line, found)
             self._requests.add(line, found, t, body, known=True)
         elif isinstance(value.get("input_lens"), list) or isinstance(value.get("output_lens"), list):
             self._bench(line, value)
@@ -93,6 +126,18 @@ class Lines:
             if text is not None:
                 outer = moment(found.get("start", found.get("stamp")))
                 self._text(line, text.strip().encode("utf-8", "replace"), outer if outer is not None else t)
+
+    def _scored(self, line: int, found: Found) -> None:
+        """Note a request whose prompt is scored, if it got no answer or is the longest so far: of an evaluation's thousands no others say more."""
+        size = number(found.get("input"))[0] or 0.0
+        code = found.get("status")
+        answered = isinstance(code, int) and 200 <= code < 500
+        if not answered or size > self._scored_most:
+            self._requests.noted.add(
+                "note", line, topic="prompt-scored", value=size, text="a request asks for the logprobs of its prompt"
+            )
+        if answered:
+            self._scored_most = max(self._scored_most, size)
 
     def _text(self, line: int, body: bytes, t: float | None) -> None:
         brace = body.find(b"{", 0, 200)

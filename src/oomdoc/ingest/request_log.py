@@ -30,7 +30,7 @@ from oomdoc.ingest.base import Head, read_by
 from oomdoc.ingest.json_pieces import loads
 from oomdoc.ingest.record import HEAD
 from oomdoc.ingest.request_keys import MEANING, Bare, Requests, are_requests, collect
-from oomdoc.ingest.request_lines import PAIR, TEXT_KEYS, Lines
+from oomdoc.ingest.request_lines import ASKS, PAIR, TEXT_KEYS, Lines
 from oomdoc.ingest.request_shapes import LEARN_CAP, RefusedError, Shape, learn_csv, learn_json, learn_pairs
 from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, header_of
 from oomdoc.ingest.vocabulary import is_irrelevant
@@ -120,6 +120,14 @@ class Reader:
     def _dense(self, data: bytes, first_line: int) -> Iterator[Batch]:
         """One shape after the other, each over the lines that those before left; what is left in the end, plainly."""
         numbers: list[int] | None = None  # physical line numbers of the lines in `data`, once some are gone
+        if ASKS.search(data):
+            rest = []
+            for number_, raw in enumerate(data.split(b"\n"), first_line):
+                if ASKS.search(raw):
+                    self.line(number_, raw)
+                else:
+                    rest.append((number_, raw))
+            numbers, data = [number_ for number_, _ in rest], b"\n".join([raw for _, raw in rest])
         for _ in range(_SHAPES):
             fit = self._fit(data, first_line, numbers) if len(data) >= WORTHWHILE_BYTES else None
             if fit is None:

@@ -54,6 +54,28 @@ def _is_number(name: str) -> bool:
         return False
 
 
+_TEXTS = frozenset(
+    "file document doc case dossier book manual handbook contract repo repository image picture video page pdf prompt prefix template conversation session chat thread matter folder "
+    "course lesson story paper report transcript scene".split()
+)
+"""What people send again with another question: named after such a text, a column tells whose the request is."""
+_OF_A_TEXT = frozenset("type kind size tokens token len length count bytes chars pages ms s sec status path url result class state".split())  # fmt: skip
+_WORDS = regex(r"[a-z]+")
+
+
+def names_a_text(name: str, values: Sequence[str]) -> bool:
+    """Whether a column is named after a text that is sent, and its values come again: `case_file` with A, B, A, B.
+
+    >>> names_a_text("case_file", list("ABCABC")), names_a_text("case_file", list("ABCDEF")), names_a_text("prompt_kind", list("ABAB"))
+    (True, False, False)
+    """
+    words = set(_WORDS.findall(name.lower()))
+    if not words & _TEXTS or words & _OF_A_TEXT or not all(_ID.fullmatch(value) for value in values):
+        return False
+    again = sum(values.count(value) > 1 for value in set(values))
+    return len(set(values)) > 1 and 2 * again >= len(set(values))
+
+
 _DECIDED = 0.8  # of the spread of the lengths; a question of another length behind each text leaves some
 
 

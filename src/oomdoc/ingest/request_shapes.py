@@ -24,7 +24,7 @@ LEARN_CAP = 16 << 10  # longer lines hold prompts, and are read by json anyway
 BARE_END = regex(r"[\s,;\"]")
 
 _KINDS = {"input": "integer", "output": "integer", "cached": "integer", "limit": "integer", "status": "integer",
-          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "start": "stamp", "stamp": "stamp", "elapsed": "real"}  # fmt: skip
+          "latency": "real", "ttft": "real", "model": "text", "tenant": "text", "replica": "text", "tenant?": "text", "replica?": "text", "start": "stamp", "stamp": "stamp", "elapsed": "real"}  # fmt: skip
 _TABLE_NAMES = {"input": "input_tokens", "output": "output_tokens", "limit": "max_tokens", "cached": "cached_tokens"}
 _STAMP = regex(rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,](\d{1,9}))?(\s?(?:Z|[+-]\d\d:?\d\d))?")
 _OTHER_STAMP = regex(rb"\d\d/[A-Z][a-z]{2}/\d{4}:|\[?(?:\d{10}(?:\.\d+)?|\d{13})\b")
@@ -83,6 +83,9 @@ class Shape:
                 if _is_epoch(value):
                     return None
                 columns["elapsed_s"] = value / self.divisors["elapsed"]
+            elif name.endswith("?"):  # what is said weakly counts where no other key says it
+                if name[:-1] not in cut.columns:
+                    columns[name[:-1]] = value
             elif name == "status" and len(value) and value.max() > 999:
                 columns[name] = np.ma.masked_greater(value, 999)
             else:

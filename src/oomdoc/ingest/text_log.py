@@ -202,6 +202,7 @@ class Reader:
         self.last_line = 0
         self.strange = 0  # lines in a wording that is new
         self.shm_line = 0  # the last line that makes a file in /dev/shm
+        self.rank: int | None = None  # of a worker that writes without a prefix: what it said that it is
         self.begun = False
         anchor = self.plan.scan.anchors.index(_FREQUENT.encode())
         self.alike = Alike(anchor, self.plan.patterns[anchor][0], self.clock, self.rows, self._plain)
@@ -349,6 +350,11 @@ class Reader:
         for name, value in record.who().items():
             if name in names and row.get(name) is None:
                 row[name] = value
+        if record.process is None and record.rank is None:
+            if row.get("name") == "rank" and isinstance(number := row.get("value"), float):
+                self.rank = int(number)
+            if self.rank is not None and "rank" in names and row.get("rank") is None:
+                row["rank"] = self.rank
         if table == "note" and row.get("topic") == "shm-file":
             self.shm_line = record.line
         if table == "log_error":

@@ -328,6 +328,8 @@ PATTERNS: tuple[Pattern, ...] = (
     _gib("v0_results_initial_used_bytes", "0.6.4.post1", rf"profiling results: .*?initial_memory_usage=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.5 * GIB),
     _gib("v0_results_non_torch_bytes", "0.6.4.post1", rf"profiling results: .*?non_torch_memory=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 0.25 * GIB),
     _gib("v0_results_kv_available_bytes", "0.6.4.post1", rf"profiling results: .*?kv_cache_size=(?P<value>{_NUM})GiB", "Memory profiling", _V064, 11.0 * GIB),
+    _count("rank", "0.8.5 →", r"rank (?P<value>\d{1,5}) in world size \d{1,5} is assigned as DP rank", " is assigned as DP rank",
+           "rank 6 in world size 8 is assigned as DP rank 0, PP rank 3, TP rank 0, EP rank 0", 6.0),
     _count("gpu_memory_utilization", "0.6.4.post1", r"profiling results: .*?gpu_memory_utilization=(?P<value>[\d.]+)", "Memory profiling", _V064, 0.9, "v0-results-utilization"),
     _gib("free_bytes", "0.9.2 →", rf"Initial free memory:? (?P<value>{_NUM}) GiB(?:;|,? reserved| \()", "Initial free memory",
          "Initial free memory 78.6 GiB, reserved 40.0 GiB memory for KV Cache", 78.6 * GIB, ("Initial free memory: 78.5 GiB; Requested memory: 0.9 (util), 71.1 GiB", 78.5 * GIB)),

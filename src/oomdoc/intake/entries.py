@@ -232,7 +232,8 @@ def _nanoseconds(value: Any) -> int | None:
 
 _SHEET_TIMES = frozenset(("time", "date", "timestamp", "@timestamp", "ts", "datetime"))
 _SHEET_TEXTS = frozenset(("line", "message", "@message", "log", "msg", "textpayload", "body", "content"))
-_FALLS = 3  # moments that go back, and none that goes on: two lines of one burst may have changed places
+_FALLS = 3  # moments that go back
+_TURNED = 20  # of as many steps back one may go on: lines of two pods, or of one burst, that a shipper handed over late
 
 
 def sheet(data: bytes) -> Entries:
@@ -249,11 +250,12 @@ def sheet(data: bytes) -> Entries:
 
 
 def is_sheet_newest_first(head: bytes) -> bool:
-    """Whether the whole rows of a head are of a log viewer's sheet whose moments only go back; one that goes on is read as it stands."""
+    """Whether the whole rows of a head are of a log viewer's sheet whose moments go back, all but a few; another is read as it stands."""
     whole_rows = head[: head.rfind(b"\n") + 1]
     try:
         times = [t for t, _ in sheet(whole_rows) if t is not None]
     except csv.Error:
         return False
     steps = [after - before for before, after in itertools.pairwise(times)]
-    return sum(step < 0 for step in steps) >= _FALLS and not any(step > 0 for step in steps)
+    falls, rises = sum(step < 0 for step in steps), sum(step > 0 for step in steps)
+    return falls >= _FALLS and falls >= _TURNED * rises

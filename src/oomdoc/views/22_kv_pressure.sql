@@ -14,7 +14,7 @@
 -- queued: points with requests waiting, more than come in with the next step
 -- running_max: most requests running
 -- cap: the most that ran in such points
--- capped: such points in which as many ran
+-- capped: such points in which as many ran, or all but those that ended with the step
 -- capped_ref: the longest queue among them
 -- rising: usage at the end less usage at the beginning
 -- stalled: points with a queue at 90 % or more behind some that run, and no prompt tokens for the interval
@@ -125,7 +125,7 @@ WITH moved AS (
   -- of queues of one length the first, whatever order threads come to them in
   SELECT count(*) AS capped, arg_max(p.source, (p.waiting, -p.line::BIGINT)) || ':' || arg_max(p.line, (p.waiting, -p.line::BIGINT)) AS ref
   FROM stepped p, folded f
-  WHERE p.queues AND p.running = f.cap AND f.cap >= f.running_max
+  WHERE p.queues AND p.running >= $cap_step * f.cap AND f.cap >= f.running_max
 ), warned AS (
   SELECT max(coalesce(cumulative, 1)) FILTER (mode IS DISTINCT FROM 'ABORT') AS preemptions, min_by(source || ':' || line, line) AS ref,
     count(*) FILTER (mode IN ('SWAP', 'ABORT')) AS swaps, count(*) AS n

@@ -1,4 +1,4 @@
--- says: what a container held filled the limit of the server's own container and was gone with the next sample: it was ended at its limit, whoever tells of the kill; no row where that was never seen
+-- says: what a container or job held filled the limit of the server's own and was gone with the next sample, or all that was recorded of both ends there: it was ended at its limit, whoever tells of the kill; no row where that was never seen
 -- scope: bundle
 -- name: as the samples name it
 -- peak_bytes: what it held last
@@ -11,7 +11,7 @@ WITH bound AS (
   UNION
   SELECT value::BIGINT FROM note WHERE topic = 'container-limit' AND value > 0
 ), sample AS (
-  SELECT source, line, name, bytes, bytes - lag(bytes) OVER w AS step, lead(bytes) OVER w AS after
+  SELECT source, line, name, moment, bytes, bytes - lag(bytes) OVER w AS step, lead(bytes) OVER w AS after
   FROM held_memory WINDOW w AS (PARTITION BY source, series ORDER BY moment, line)
 )
 -- full, or so near that the next step of the same size passes the limit
@@ -22,4 +22,8 @@ JOIN bound b ON s.bytes <= $limit_passed * b.bytes AND (s.bytes >= $limit_filled
 WHERE s.after <= $container_gone * s.bytes
   -- of several processes the largest is ended first: full to the last, and with the next sample far from it
   OR (s.bytes >= $limit_to_the_last * b.bytes AND s.after <= $worker_gone * s.bytes)
+  -- or the recording ends there, with nothing left that could be given back, and the server says nothing any more either
+  OR (s.bytes >= $limit_filled * b.bytes AND s.after IS NULL AND s.step >= 0
+    AND EXISTS (FROM engine_start) AND NOT EXISTS (FROM main.life WHERE ended = 'stopped')
+    AND s.moment >= (SELECT max(t) FROM (SELECT t FROM engine_stat UNION ALL SELECT t FROM milestone)) - $gone_with_it_s)
 HAVING count(*) > 0

@@ -103,7 +103,7 @@ def form_of(head: Head) -> str:
     if _most(lambda line: texts.influx(line) is not None, filled[:50]):
         found = _try(Record(1, "", record) for line in filled if (record := texts.influx(line)))
         return "influx" if found.understood else ""
-    if _tables_fill(lines):
+    if _tables_fill(lines, title_of(head.path)):
         return "table"
     if _most(lambda line: len(texts.pairs(line)) > 1, filled[:50]):
         found = _try(Record(1, "", texts.pairs(line)) for line in filled)
@@ -135,12 +135,17 @@ def _statement(number: int, line: str) -> Record:
     return Record(number, "#" + "/".join(values)[:400], with_moment(values, line))
 
 
-def _tables_fill(lines: Sequence[str]) -> bool:
+def title_of(path: str) -> str:
+    """What a source is called, without its folder and its ending: it may say what all columns of a table hold."""
+    return path.rpartition("/")[2].partition(".")[0]
+
+
+def _tables_fill(lines: Sequence[str], title: str) -> bool:
     """Whether tables are at least half of the text."""
-    if first_layout(lines) is None:
+    if first_layout(lines, title) is None:
         return False
     some = list(lines[:400])
-    taken = Tables(Gatherer()).read(some, 1)
+    taken = Tables(Gatherer(), title).read(some, 1)
     return len(taken) >= _LEAST_ROWS_SHARE * sum(1 for line in some if line.strip())
 
 
@@ -170,9 +175,10 @@ def matches(head: Head) -> bool:
 class Reading:
     """The state of one source."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "") -> None:
+        self._path = path
         self.gatherer = Gatherer()
-        self._lines = Tables(self.gatherer)
+        self._lines = Tables(self.gatherer, title_of(path))
         self._form: str | None = None
         self._pieces: list[Chunk] = []
         self._size = 0
@@ -182,7 +188,7 @@ class Reading:
         if self._form is None:
             if not chunk.data.strip():
                 return
-            self._form = form_of(Head("", chunk.data[:HEAD_BYTES])) or "table"
+            self._form = form_of(Head(self._path, chunk.data[:HEAD_BYTES])) or "table"
         if self._form in ("json", "yaml"):
             self._size += len(chunk.data)
             if self._size <= _DOCUMENT_CAP:
@@ -242,4 +248,4 @@ class Reading:
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """Rows of every table that the vocabulary knows."""
-    yield from read_by(Reading(), chunks)
+    yield from read_by(Reading(path), chunks)

@@ -18,7 +18,7 @@ from typing import Any
 
 from oomdoc.ingest.access_log import API
 from oomdoc.ingest.forms.cells import UnreadableError, is_number, null, number_of, unit_of, value_of
-from oomdoc.ingest.request_owner import conversation_of, names_prompts
+from oomdoc.ingest.request_owner import conversation_of, names_a_text, names_prompts
 from oomdoc.ingest.vocabulary import Match, Quantity, apart, foreign_program, is_irrelevant, meanings, quantities
 from oomdoc.regexes import regex
 
@@ -58,7 +58,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
             "gpu.index gpu.total"), 3, marked=True),
     Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.input request.limit", "request.output request.status", "request.cached request.ttft", "request.cached request.status", "request.upstream request.status time", "request.latency request.status time"), 3),
-    Entity("metric", ("metric.",), (), 3),
+    Entity("metric", ("metric.", "stat.replica"), (), 3),
     Entity("engine_stat", ("stat.",), _cores("stat.kv_used", "stat.blocks_used stat.blocks_total", "stat.blocks_used stat.blocks_free", "stat.running stat.waiting", "stat.waiting time", "stat.running time", "stat.hit_rate", "stat.preemptions", "stat.prompt_rate", "stat.generation_rate"), 4),
     Entity("engine_figure", ("figure.",), (), 6),
     Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
@@ -248,7 +248,12 @@ def _with_prompt(part: Part, names: Sequence[str], records: Sequence[Values]) ->
     if part.entity.table != "request" or _TENANT in taken or not {"request.input", "request.cached"} <= taken.keys():
         return part
     size = taken["request.input"].name
-    found = [name for name in names if names_prompts(_filled(records, name, size))]
+    cells = {
+        name: _filled(records, name, size) for name in names if not any(column.name == name for column in part.columns)
+    }
+    found = [
+        name for name, told in cells.items() if names_prompts(told) or names_a_text(name, [value for value, _ in told])
+    ]
     if not found:
         return part
     # beside a name stands what follows from it, such as its length in letters

@@ -257,13 +257,21 @@ class Filler:
             self.rows.add("engine_stat", line, t=t, **row)
 
     def metric(self, one: Cells) -> None:
-        """One sample for each column that is a metric; a header may hold the labels too, as Grafana writes it."""
+        """One sample for each column that is a metric; a header may hold the labels too, as Grafana writes it, and a column whose they are."""
+        whose = next(
+            (
+                f'{taken.name}="{one.record[taken.name]}"'
+                for taken in one.part.columns
+                if taken.quantity.id == "stat.replica" and not null(one.record.get(taken.name))
+            ),
+            None,
+        )
         for taken in one.part.columns:
             column = taken.quantity.column
             value = self._value(one.line, taken, one.record.get(taken.name)) if column[0] == ":" else None
             if value is not None:
                 labels = _LABELS.search(taken.name)
-                self.rows.add("metric", one.line, t=one.t, name=column[1:], labels=labels[1] if labels else None, value=float(value))  # fmt: skip
+                self.rows.add("metric", one.line, t=one.t, name=column[1:], labels=labels[1] if labels else whose, value=float(value))  # fmt: skip
 
     def series(self, line: int, t: float | None, name: str, labels: str | None, value: Any) -> bool:
         """A sample of a series under its own name; False where it is none that matters."""

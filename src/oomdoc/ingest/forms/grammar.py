@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
+from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
@@ -233,7 +234,45 @@ def column_of(name: str) -> Column:
         or (among <= _IN_USE | _DEVICE | _HOST | _GROUP | _LEFT and among & (_IN_USE | {"vram"}))
     ):
         return _memory(words, unit)
-    return _other(words, among)
+    return _of_named(words) or _other(words, among)
+
+
+def _of_named(words: list[str]) -> Column | None:
+    """Memory of who is named beside it, of which neither kind nor unit is told: `client_mem`; None for another name.
+
+    >>> column_of("client_mem")[:2], column_of("client_mem").who, column_of("kv_mem").role, column_of("peak_mem").who
+    (('memory', ''), 'client', 'figure', '')
+    """
+    rest = [word for word in words if word not in _IN_USE and word not in _FILL]
+    if len(rest) == len(words) or not 0 < len(rest) <= _NAME_WORDS or not _MEMORY_WORDS & set(words):
+        return None
+    if any(
+        word in _SIZES or word in _NO_MEMORY or word in _SUM | _LEFT | _SHARE | _WHEN | _ORDER | _STATES
+        for word in rest
+    ):
+        return None
+    return Column(MEMORY, who=" ".join(rest)) if any(word.isalpha() and len(word) > 1 for word in rest) else None
+
+
+_TITLE = regex(r"(?P<said>[^,;:()]{2,60})")
+
+
+def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
+    """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
+
+    >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
+    ('ts', 'phase', 'api_812 rss GB', 'hbm_used_mb_npu0')
+    >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
+    (('hour', 'router gpu mem MiB'), ('hour', 'router'))
+    """
+    told = _TITLE.match(title.strip())
+    what = column_of(told["said"].strip()) if told else None
+    if what is None or what.role != MEMORY or not what.unit or what.unit == "%" or what.variant or what.state or what.gpu is not None:  # fmt: skip
+        return names
+    kind = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}.get(what.resource)
+    if kind is None:
+        return names
+    return tuple(f"{name} {kind} {what.unit}" if name and column_of(name) == Column(FIGURE) and not meanings(name) and not is_irrelevant(name) else name for name in names)  # fmt: skip
 
 
 def _share_of(words: tuple[str, ...]) -> Column | None:
@@ -343,7 +382,19 @@ def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     'figure'
     >>> of_group({name: column_of(name) for name in ("time", "cgroup", "memory_current_bytes")})["memory_current_bytes"].resource
     'container'
+    >>> [column.resource for column in of_group({name: column_of(name) for name in ("t", "anon_gib", "file_gib", "kernel_gib", "current_gib")}).values()]
+    ['', 'host', 'page-cache', '', 'container']
     """
+    stat = {
+        name: _STAT_PARTS.get(
+            " ".join(word for word in pieces(name) if UNITS.get(word) not in BYTES and word not in _BESIDE_STAT), ""
+        )
+        for name in columns
+    }
+    if sum(bool(part) for part in stat.values()) >= _STAT_COLUMNS and any(
+        columns[name].unit for name, part in stat.items() if part
+    ):
+        return {name: column._replace(role=MEMORY if stat[name] != "-" else FIGURE, resource=stat[name].strip("-")) if stat[name] else column for name, column in columns.items()}  # fmt: skip
     if any("cgroup" in pieces(name) for name in columns):  # a column names the group that each row is about
         return {
             name: column._replace(resource="container")
@@ -363,6 +414,13 @@ def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     }
 
 
+_STAT_PARTS = {
+    "anon": "host", "rss": "host", "file": "page-cache", "cache": "page-cache", "inactive file": "page-cache", "active file": "-", "current": "container", "usage": "container",
+    "shmem": "-", "kernel": "-", "slab": "-", "sock": "-", "pagetables": "-", "kernel stack": "-", "swap": "swap", "swapcached": "-", "mapped file": "-",
+}  # fmt: skip
+"""Fields of `memory.stat` and files of a memory group (Documentation/admin-guide/cgroup-v2.rst); `-` = a part that nothing asks for."""
+_BESIDE_STAT = word_set("memory mem cgroup container total stat")
+_STAT_COLUMNS = 3  # two such words stand in tables of other things
 _BESIDE_GROUP = frozenset(("page-cache", "swap", "container", "host"))
 _PLAIN_SET = word_set("working set mem memory bytes size total")
 

@@ -34,7 +34,7 @@ from oomdoc.ingest.forms.cells import (
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import foreign_program
-from oomdoc.ingest.vocabulary.words import TIME_UNITS
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age
 
@@ -92,6 +92,20 @@ def _of_program(name: str, column: Column, cells: Sequence[Any]) -> Column | Non
     return Column(grammar.MEMORY, "host", "B", who=name) if largest >= 100 * _MEGABYTE else None
 
 
+_OF_CLUSTER = regex(r"\d+(?:\.\d+)?[KMGT]i")
+"""A quantity as Kubernetes writes it, of which `kubectl top` prints nothing but containers' memory."""
+
+
+def _by_cells(column: Column, cells: Sequence[Any]) -> Column:
+    """A column of somebody's memory whose cells tell the unit, and with it what memory it is where only one tool writes so."""
+    if column.role != grammar.MEMORY or column.unit or column.resource or not column.who:
+        return column
+    if share_of(cells, lambda cell: bool(_OF_CLUSTER.fullmatch(str(cell).strip()))) >= FIT:
+        return column._replace(resource="host")
+    units = {number_of(cell)[1] for cell in cells if is_number(cell)}
+    return column._replace(unit=units.pop()) if len(units) == 1 and units <= set(BYTES) else column
+
+
 _PROGRAM = regex(r"[A-Za-z][A-Za-z0-9.]{1,40}(?:[-_][A-Za-z0-9.]{1,40}){0,4}")
 
 
@@ -104,6 +118,7 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         columns = {name: grammar.by_company(name, column) or column for name, column in columns.items()}
     if any(column.role == grammar.MEMORY and column.resource.startswith("host") and not column.unit and _in_bytes(filled(records, name)) for name, column in columns.items()):  # fmt: skip
         columns = {name: _of_program(name, column, filled(records, name)) or column for name, column in columns.items()}
+    columns = {name: _by_cells(column, filled(records, name)) for name, column in columns.items()}
     sizes = [
         (name, column, _unit_of(column, filled(records, name)))
         for name, column in columns.items()
@@ -120,6 +135,12 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         role = column.role
         if role in (grammar.ELAPSED, grammar.ORDINAL, grammar.STATE) and share_of(cells, is_day) >= FIT:
             role = grammar.TIME  # `Mon 3 Nov` or `2026-11-03` under `day`
+        if (
+            role == grammar.ORDINAL
+            and "epoch" in grammar.pieces(name)
+            and share_of(cells, lambda cell: moment(cell) is not None) >= FIT
+        ):
+            role = grammar.TIME  # seconds since 1970, and no pass over a data set
         if role == grammar.TIME and share_of(cells, is_moment) < FIT:
             role = grammar.ELAPSED if share_of(cells, is_number) >= FIT else grammar.STATE
         elif role == grammar.ELAPSED and share_of(cells, lambda cell: moment(cell) is not None) >= FIT:

@@ -8,7 +8,7 @@ from typing import Any
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.cells import seconds_in_year
-from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, column_of
+from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, column_of, titled
 from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
 from oomdoc.ingest.forms.own import is_of_own, own_of
 from oomdoc.ingest.forms.prepare import may_quote
@@ -27,42 +27,48 @@ _BEGINS = regex(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
 _PS = regex(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
+_REMARK = regex(r"(?<=\w)[ \t]{1,8}# .{2,200}$")
+"""What somebody wrote behind a header: where its figures are from."""
 _ALIKE = 3
 """Tables in a row that are cut alike, behind which none is a header: one stands behind no more than a title or two."""
 _ORDERS = frozenset((ELAPSED, ORDINAL, REQUESTS, TIME))
 _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 
-def _sample(layout: Layout, lines: Sequence[str]) -> list[dict[str, Any]]:
+def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
         if cells is not None and tuple(cells) != layout.names:
-            rows.append(dict(zip(layout.names, cells, strict=True)))
+            rows.append(dict(zip(names, cells, strict=True)))
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
     return rows
 
 
-def header_at(lines: Sequence[str], at: int) -> Layout | None:
-    """The layout of the table whose header is this line, if its columns are known and rows follow."""
-    line = lines[at]
+def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
+    """The layout of the table whose header is this line, if its columns are known and rows follow.
+
+    `title` is what the source is called: what stands above the table comes first.
+    """
+    line = _REMARK.sub("", lines[at])
     if len(line) > 4000 or not _BEGINS.match(line) or _PS.match(line):
         return None
     best: tuple[int, int, Layout] | None = None
     for place, layout in enumerate(texts.layouts(line)):
+        names = titled(layout.names, _above(lines, at, layout) or title)
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
         if (
             not longish
             and (known < 2 or named * 3 < len(layout.names))
-            and not is_of_own(layout.names)
+            and not is_of_own(names)
             and not may_quote(lines[at : at + 4])
             and not may_turn(layout.names)
         ):
             continue
-        rows = _sample(layout, lines[at + 1 : at + 1 + 3 * _AHEAD])
+        rows = _sample(layout, names, lines[at + 1 : at + 1 + 3 * _AHEAD])
         if not rows:
             continue
         on_side = turned([Record(at, "", row) for row in rows])
@@ -88,12 +94,12 @@ def _pivots(rows: Sequence[dict[str, Any]], long: Any) -> bool:
     return plan_for([{**common, **{name: f"{value} {units.get(name, '')}".strip() for name, value in together.items()}}]) is not None  # fmt: skip
 
 
-def first_layout(lines: Sequence[str]) -> Layout | None:
-    """The layout of the first table near the beginning of a text."""
+def first_layout(lines: Sequence[str], title: str = "") -> Layout | None:
+    """The layout of the first table near the beginning of a text that is called `title`."""
     head = [line for line in lines if line.strip()][:_HEADERS_TRIED]
     alike = _Alike()
     tried = (at for at, line in enumerate(head) if not alike.repeats(line))
-    return next((found for at in tried if (found := header_at(head, at)) is not None), None)
+    return next((found for at in tried if (found := header_at(head, at, title)) is not None), None)
 
 
 class _Alike:
@@ -114,8 +120,11 @@ class _Alike:
 class Tables:
     """Reads tables line by line; a table begins with its header and ends where lines are no rows any more."""
 
-    def __init__(self, gatherer: Gatherer) -> None:
+    def __init__(self, gatherer: Gatherer, title: str = "") -> None:
         self._gatherer = gatherer
+        self._title = title
+        self._names: tuple[str, ...] = ()
+        """The names of the columns, with what a title says of them."""
         self.layout: Layout | None = None
         self._t: str | None = None
         self._heading: str | None = None
@@ -148,10 +157,11 @@ class Tables:
                 if self.layout is not None:
                     taken.add(at)
                 continue
-            found = None if self._alike.repeats(line) else header_at(lines, at)
+            found = None if self._alike.repeats(line) else header_at(lines, at, self._title)
             if found is not None:
                 self.end()
                 self.layout = found
+                self._names = titled(found.names, _above(lines, at, found) or self._title)
                 header = tuple(line.split())
                 if header not in headings:  # once for all tables under it
                     headings[header] = _headings(lines, header, found)
@@ -170,7 +180,7 @@ class Tables:
 
     def _row(self, line: int, cells: Sequence[str]) -> None:
         assert self.layout is not None
-        values: dict[str, Any] = {name: cell for name, cell in zip(self.layout.names, cells, strict=True) if name}
+        values: dict[str, Any] = {name: cell for name, cell in zip(self._names, cells, strict=True) if name}
         if self._t is not None and not any(names_time(name) for name in values):
             values["timestamp"] = self._t
         if self._heading is not None:

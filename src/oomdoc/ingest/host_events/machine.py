@@ -109,7 +109,7 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "boot-time", "host", ("uptime -s", "system boot", "btime "),
         (
-            r"\buptime -s\b[ \t:=>]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
+            r"\buptime -s\b[ \t:=>→-]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
             r"\bsystem boot\s{1,8}(?P<when2>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
             r"^\s*btime (?P<epoch>\d{10})\s*$",
         ),
