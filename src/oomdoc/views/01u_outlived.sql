@@ -14,8 +14,8 @@ WITH said AS (
   SELECT a.start_id, a.source, a.first_line, a.last_line, min(f.line) AS line, max(f.t) AS t
   FROM engine_start a
   JOIN said f ON f.source = a.source AND f.line BETWEEN a.first_line AND a.last_line
-  -- an excerpt may begin in the middle of it
-  WHERE NOT a.served
+  -- what stands before the first marker may be the end of any life, unless it tells its own settings
+  WHERE NOT a.served AND (a.marked OR EXISTS (FROM engine_flag g WHERE g.source = a.source AND g.line BETWEEN a.first_line AND a.last_line AND g.origin = 'logged'))
   GROUP BY ALL
 ), latest AS (
   SELECT b.start_id, b.source, b.first_line FROM engine_start b JOIN main.life l ON l.start_id = b.start_id AND l.ended IN ('open', 'stopped')
