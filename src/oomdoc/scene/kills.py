@@ -26,6 +26,7 @@ def bind_kills(
     reported = [kill for kill in _kills(store) if kill["whole"]["source"] not in relation.strangers]
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     grouped = {victim(kill["whole"]): kill["whole"] for kill in reported if kill["whole"]["memory_group"]}
+    shown = [owner.of_kill(kill["whole"], server).whose for kill in reported if _shows_whose(kill["whole"])]
     kept: list[tuple[str, Mapping[str, Any]]] = []
     for kill in reported:
         whole = kill["whole"]
@@ -33,6 +34,8 @@ def bind_kills(
         bond = owner.of_kill(same or whole, server)
         if bond.whose == OWN and (own := _container_of(whole, containers)) is not None:
             bond = owner.of_container(own, server)
+        elif bond.whose == OWN and whole["t"] is None and not _shows_whose(whole) and shown and set(shown) == {FOREIGN}:
+            bond = Bond(FOREIGN, "a text speaks of a kill, and those that are shown are of others")
         elif (
             bond.whose == OWN
             and relation.explained
@@ -52,9 +55,14 @@ def bind_kills(
     return tuple({**whole, "whose": whose} for whose, whole in kept if whose != UNKNOWN or not tied)
 
 
+def _shows_whose(kill: Mapping[str, Any]) -> bool:
+    """Whether a kill says whom it ended, or in which group."""
+    return kill["pid"] is not None or bool(kill["process"] or kill["memory_group"])
+
+
 def _container_of(kill: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The container in whose description a kill without a victim stands; None where it names one, or stands in no description."""
-    if kill["process"] or kill["pid"] is not None or kill["memory_group"]:
+    if _shows_whose(kill):
         return None
     beside = [row for row in containers if row["source"] == kill["source"]]
     before = [row for row in beside if row["line"] <= kill["line"]]

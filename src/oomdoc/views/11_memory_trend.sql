@@ -47,6 +47,9 @@ WITH swapped AS (
          p.source || ':' || p.line AS ref
   FROM process_memory p LEFT JOIN swapped s ON p.resource = 'host' AND s.source = p.source AND s.line = p.line
   WHERE p.bytes > 0 AND (p.resource IS NULL OR p.resource IN ('host', 'gpu'))
+    -- a working set counts files that were read lately: beside what is resident it tells nothing more
+    AND NOT (regexp_matches(lower(coalesce(p.name, '')), 'working.?set')
+      AND p.source IN (SELECT source FROM process_memory WHERE resource = 'host' AND regexp_matches(lower(coalesce(name, '')), 'rss|anon')))
   UNION ALL
   -- of its containers, as an exporter names them: what is resident, or with the files that are not given up at once where that alone is told
   SELECT m.source, concat_ws('/', nullif(regexp_extract(m.labels, '\bpod="([^"]+)"', 1), ''), regexp_extract(m.labels, '\bcontainer="([^"]+)"', 1)), 'host', '', '', NULL,

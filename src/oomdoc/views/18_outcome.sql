@@ -70,7 +70,12 @@ WITH failed AS (
     JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
     UNION ALL SELECT c.source || ':' || c.line, false, by_itself, w.life FROM container_end c LEFT JOIN ended_with w USING (source, line)
-      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day) OR reason IN ('OOMKilled', 'CrashLoopBackOff'))
+      WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day) OR reason IN ('OOMKilled', 'CrashLoopBackOff')
+    -- a runtime's own line of the end, where nobody described the container since
+    UNION ALL SELECT x.source || ':' || x.line, false, true, NULL
+    FROM process_exit x
+    JOIN main.relation r ON r.of_table = 'process_exit' AND r.source = x.source AND r.line = x.line AND r.whose = 'own'
+    WHERE x.exit_code BETWEEN 1 AND 127 AND regexp_matches(x.name, ' \(\S+:\S+\)$'))
 ), trend AS (
   -- what was measured outweighs what a text says
   SELECT coalesce(greatest(m.stepped, m.climbing AND NOT coalesce(r.within_cache, false)), m.grows_said, false)

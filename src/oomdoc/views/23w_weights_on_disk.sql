@@ -4,6 +4,7 @@
 -- absent: files of the set that are not there, or empty; NULL = not told
 -- folder: where they lie
 -- same: the folder is called as the model is; else it is the only one that is told
+-- indexed_bytes: what the tensors of the set take by the index that lies beside it; NULL = no index tells
 -- ref: where the list stands
 WITH listed AS (
   SELECT total_bytes AS bytes, absent, folder, source || ':' || line AS ref,
@@ -17,7 +18,7 @@ WITH listed AS (
 ), chosen AS (
   FROM marked WHERE same OR (NOT EXISTS (FROM marked WHERE same) AND (SELECT count(DISTINCT folder) <= 1 FROM marked))
 )
-SELECT bytes, absent, folder, same, ref FROM chosen
+SELECT bytes, absent, folder, same, (SELECT CASE WHEN count(DISTINCT bytes) = 1 THEN max(bytes) END FROM marked WHERE NOT list) AS indexed_bytes, ref FROM chosen
 -- two lists of different sizes lie on two hosts, or one was replaced
 WHERE (SELECT count(DISTINCT bytes) FILTER (list) <= 1 FROM chosen)
 ORDER BY list DESC, whole DESC, ref LIMIT 1

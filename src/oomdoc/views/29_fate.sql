@@ -43,8 +43,9 @@ WITH own AS (
   JOIN incident i ON i.incident = f.incident
   WHERE i.start_id IS NULL
 ), answer AS (
-  -- each speaks where those before it say nothing
-  SELECT 1 AS place, outcome, ref FROM own
+  -- each speaks where those before it say nothing; who was slow stands still where its counters do at last, with work in hand
+  SELECT 0 AS place, 'stuck' AS outcome, ref FROM standstill WHERE (SELECT outcome FROM own) = 'degraded'
+  UNION ALL SELECT 1, outcome, ref FROM own
   UNION ALL SELECT 2, outcome, ref FROM host
   UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
   UNION ALL SELECT 4, 'stuck', ref FROM standstill WHERE NOT EXISTS (FROM incident)
