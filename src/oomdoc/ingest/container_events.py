@@ -16,7 +16,7 @@ from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern
 from oomdoc.regexes import regex
 
 _WHICH = r"(?P<id>[\w.-]{1,64})(?: \((?P<about>.*)\))?"
-_NAME = regex(r"\bname=(?P<name>[\w.-]{1,80})")
+_NAME = regex(r"(?:\bname|compose\.service)=(?P<name>[\w.-]{1,80})")
 _IMAGE = regex(r"\bimage=(?P<image>[^\s,)]{1,200})")
 _STATUS = regex(r"\b(?:exitCode|containerExitCode)=(?P<status>-?\d{1,3})\b")
 _SIGNAL = regex(r"\bsignal=(?:SIG)?(?P<signal>\w{1,6})\b")
@@ -73,6 +73,7 @@ PATTERNS: tuple[Pattern, ...] = (
             {"name": "chat (e:1)", "exit_code": 1},
         ),
         ("2026-03-11T21:04:20 container die chat (exitCode=0)", {"name": "chat", "exit_code": 0}),
+        ("2026-03-11T21:04:20Z container die 5f11c2a9 (com.docker.compose.service=chat, execDuration=101, exitCode=1)", {"name": "chat", "exit_code": 1}),
         table="process_exit",
     ),
     pattern(

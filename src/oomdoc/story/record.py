@@ -426,6 +426,18 @@ ROUNDS = (
         29,
         27,
     ),
+    Round(
+        "r73",
+        "after three misses of r72 and w27 were corrected",
+        42,
+        36,
+        36,
+        41,
+        0.090,
+        0.077,
+        31,
+        30,
+    ),
 )
 
 
@@ -433,7 +445,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((2027, 2169), (448, 812))
+    ((2057, 2200), (454, 823))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:
