@@ -83,3 +83,75 @@ def test_a_gateway_names_its_times_under_one_object() -> None:
         for at, took in enumerate((6211, 88104, 60022))
     ]
     assert [row["latency_s"] for row in tables("\n".join(lines))["request"]] == [6.211, 88.104, 60.022]
+
+
+# ---- monitoring
+
+
+def test_a_legend_in_a_cell_holds_the_labels_of_its_series() -> None:
+    sheet = '"Time","Metric","Value"\n' + "".join(
+        f'{1770280200000 + at},"vllm:num_requests_waiting{{pod=""a-{at}""}}",{at + 3}\n' for at in range(3)
+    )
+    found = tables(sheet)["metric"]
+    assert [(row["labels"], row["value"]) for row in found] == [('pod="a-0"', 3.0), ('pod="a-1"', 4.0), ('pod="a-2"', 5.0)]  # fmt: skip
+
+
+def test_an_answer_of_promtool_says_whose_it_is_in_its_labels() -> None:
+    text = """$ promtool query instant http://p '{__name__=~"vllm:kv_cache_usage_perc|vllm:num.*"}'
+{__name__="vllm:num_requests_running", pod="a"} => 9 @[1770280200.5]
+{__name__="up", pod="a"} => 1 @[1770280200.5]
+"""
+    assert [(row["name"], row["value"]) for row in tables(text)["metric"]] == [("vllm:num_requests_running", 9.0)]
+
+
+def test_series_with_pairs_of_moment_and_value() -> None:
+    points = [[1770280200000.0, 1024.0], [1770280260000.0, 2048.0], [1770280320000.0, None]]
+    unit = [{"family": "bytes", "short_name": "MiB"}, None]
+    series = [
+        {"metric": "dcgm.framebuffer.used", "scope": f"gpu:{gpu},host:a", "unit": unit, "pointlist": points}
+        for gpu in (0, 3)
+    ]
+    waits = {"metric": "vllm.num_requests.waiting", "scope": "pod_name:a-0", "unit": None, "pointlist": [[1770280200000.0, 7.0], [1770280260000.0, 8.0]]}  # fmt: skip
+    found = tables(json.dumps({"status": "ok", "series": [*series, waits]}, indent=1))
+    assert [(row["gpu"], row.get("used_bytes")) for row in found["gpu_sample"]] == [(0, 1 << 30), (0, 2 << 30), (3, 1 << 30), (3, 2 << 30)]  # fmt: skip
+    assert [(row["t"], row["value"]) for row in found["metric"]] == [(1770280200.0, 7.0), (1770280260.0, 8.0)]
+    assert "gpu_process" not in found  # a pod that waits holds no memory of the cards beside it
+    others = [{"metric": "disk.used", "scope": "host:a", "unit": unit, "pointlist": points}]
+    assert not {"gpu_sample", "process_memory", "metric"} & tables(json.dumps({"series": others}, indent=1)).keys()
+
+
+def test_arrays_of_times_and_values_under_a_legend() -> None:
+    times = ["2026-02-05T08:30:00+00:00", "2026-02-05T08:25:00+00:00"]
+    found = tables(json.dumps({"MetricDataResults": [
+        {"Id": "m1", "Label": "i-07 2 nvidia_smi_memory_used", "Timestamps": times, "Values": [3000.0, 2000.0]},
+        {"Id": "m2", "Label": "i-07 disk_used", "Timestamps": times, "Values": [3.0, 2.0]},
+    ]}, indent=1))  # fmt: skip
+    assert found["gpu_sample"] == [
+        {"t": 1770280200.0, "gpu": 2, "used_bytes": 3000 << 20},
+        {"t": 1770279900.0, "gpu": 2, "used_bytes": 2000 << 20},
+    ]
+
+
+def test_typed_values_of_a_store() -> None:
+    def one(name: str, value: dict[str, Any]) -> dict[str, Any]:
+        return {"metric": {"type": name}, "resource": {"type": "k8s_container", "labels": {"pod_name": "a"}}, "points": [
+            {"interval": {"endTime": f"2026-02-05T08:3{minute}:00Z"}, "value": value} for minute in (1, 0)]}  # fmt: skip
+
+    found = tables(json.dumps({"timeSeries": [
+        one("kubernetes.io/container/memory/used_bytes", {"int64Value": "2147483648"}),
+        one("prometheus.googleapis.com/vllm:kv_cache_usage_perc/gauge", {"doubleValue": 0.5}),
+        one("kubernetes.io/container/ephemeral_storage/used_bytes", {"int64Value": "999"}),
+    ]}, indent=1))  # fmt: skip
+    assert [(row["t"], row["bytes"]) for row in found["process_memory"]] == [(1770280260.0, 2 << 30), (1770280200.0, 2 << 30)]  # fmt: skip
+    assert [(row["name"], row["value"]) for row in found["metric"]] == [("vllm:kv_cache_usage_perc", 0.5)] * 2
+
+
+def test_an_annotated_csv_has_a_field_a_row() -> None:
+    head = "#datatype,string,long,dateTime:RFC3339,double,string,string,string\n#group,false,false,false,false,true,true,true\n#default,_result,,,,,,\n"
+    row = ",,{},2026-02-05T08:30:00Z,{},{},{},{}\n"
+    smi = head + ",result,table,_time,_value,_field,_measurement,index\n"
+    smi += row.format(0, 4096, "memory_used", "nvidia_smi", 1) + row.format(1, 8192, "memory_total", "nvidia_smi", 1) + row.format(2, 40, "utilization_gpu", "nvidia_smi", 1)  # fmt: skip
+    assert tables(smi)["gpu_sample"] == [{"t": 1770280200.0, "gpu": 1, "used_bytes": 4 << 30, "total_bytes": 8 << 30, "gpu_util": 0.4}]  # fmt: skip
+    disk = head + ",result,table,_time,_value,_field,_measurement,path\n"
+    disk += row.format(0, 4096, "inodes_used", "disk", "/") + row.format(1, 8192, "inodes_total", "disk", "/")
+    assert not {"gpu_sample", "process_memory", "metric"} & tables(disk).keys()

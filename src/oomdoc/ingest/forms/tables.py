@@ -23,7 +23,7 @@ from oomdoc.units import parse_time
 _HEADERS_TRIED = 60  # lines in which a source's first header has to be
 _AHEAD = 24  # rows below a header that are looked at
 _STAMP_LINE = regex(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
-_BEGINS = regex(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
+_BEGINS = regex(r"\s*(?:[^\W\d]|[@%#,;|\"'+│┃║┌┏╔╭])")
 _PS = regex(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
@@ -112,7 +112,7 @@ class _Alike:
     def repeats(self, line: str) -> bool:
         """Whether this line is one more of them."""
         shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
-        self._times = self._times + 1 if shape == self._shape else 0
+        self._times = self._times + 1 if shape == self._shape and line[:1] != "#" else 0
         self._shape = shape
         return self._times >= _ALIKE
 
