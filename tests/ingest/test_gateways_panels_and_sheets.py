@@ -155,3 +155,95 @@ def test_an_annotated_csv_has_a_field_a_row() -> None:
     disk = head + ",result,table,_time,_value,_field,_measurement,path\n"
     disk += row.format(0, 4096, "inodes_used", "disk", "/") + row.format(1, 8192, "inodes_total", "disk", "/")
     assert not {"gpu_sample", "process_memory", "metric"} & tables(disk).keys()
+
+
+# ---- printed frames
+
+
+def test_a_frame_names_its_index_on_a_line_of_its_own() -> None:
+    text = """In [3]: df.groupby("timestamp").max()
+Out[3]:
+                     mem_used_mib   gpu_util  running  waiting    kv_usage
+timestamp
+2026-02-05 08:30:00       61204.0  88.250000       64        0    0.412300
+2026-02-05 08:31:00       61206.0  91.500000       71        5    0.566100
+...                           ...        ...      ...      ...         ...
+2026-02-05 09:10:00           NaN        NaN        0        0    0.000000
+
+[41 rows x 5 columns]
+"""
+    found = tables(text)
+    assert [(row["t"], row["used_bytes"]) for row in found["gpu_sample"]] == [(1770280200.0, 61204 << 20), (1770280260.0, 61206 << 20)]  # fmt: skip
+    assert [(row["running"], row["waiting"]) for row in found["engine_stat"]] == [(64, 0), (71, 5), (0, 0)]
+
+
+def test_polars_prints_types_below_the_names() -> None:
+    text = """>>> s
+┌─────┬──────────────────┬─────────┬──────────┐
+│ gpu ┆ process          ┆ pid     ┆ vram_gib │
+│ --- ┆ ---              ┆ ---     ┆ ---      │
+│ i64 ┆ str              ┆ i64     ┆ f64      │
+╞═════╪══════════════════╪═════════╪══════════╡
+│ 1   ┆ VLLM::Worker_TP1 ┆ 4711    ┆ 40.5     │
+│ 0   ┆ python           ┆ 4712    ┆ null     │
+└─────┴──────────────────┴─────────┴──────────┘
+"""
+    found = tables(text)
+    assert [(row["gpu"], row["name"], row.get("used_bytes")) for row in found["gpu_process"]] == [(1, "VLLM::Worker_TP1", round(40.5 * (1 << 30))), (0, "python", None)]  # fmt: skip
+    assert "problem" not in found
+
+
+def test_units_stand_in_a_row_of_their_own() -> None:
+    text = "gpu,memory used,utilization,temperature\n,GiB,%,C\n0,70.5,98,61\n1,0.25,0,34\n"
+    found = tables(text)["gpu_sample"]
+    assert [row["used_bytes"] for row in found] == [round(70.5 * (1 << 30)), 1 << 28]
+    dmon = """#Entity   TMPTR      GPUTL      FBTTL      FBFRE      FBUSD
+ID        C                     MB         MB         MB
+GPU 0     61         99         40960      960        40000
+GPU 3     34         0          40960      40960      N/A
+"""
+    found = tables(dmon)["gpu_sample"]
+    assert [(row["gpu"], row["used_bytes"]) for row in found] == [(0, 40000 << 20), (3, 0)]
+
+
+def test_a_notebook_shows_a_frame() -> None:
+    shown = [
+        "       request_id  prompt_tok  gen_tok  ttft_ms  total_ms  code\n",
+        "17  r-1 98304 2048 91240 188310 200\n",
+    ]
+    shown[1:] = ["17         r-1       98304     2048    91240    188310   200\n", "18         r-2        1850      402    33180     41022   504"]  # fmt: skip
+    cell = {"cell_type": "code", "source": ["x.head(2)"], "metadata": {}, "outputs": [{"data": {"text/plain": shown}, "output_type": "execute_result"}]}  # fmt: skip
+    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    found = tables(json.dumps(book, indent=1), "slow.ipynb")["request"]
+    assert [(row["input_tokens"], row["latency_s"], row["status"]) for row in found] == [(98304, 188.31, 200), (1850, 41.022, 504)]  # fmt: skip
+    cell["outputs"], cell["source"] = [], shown  # what a cell of code quotes is no evidence
+    assert "request" not in tables(json.dumps(book, indent=1), "slow.ipynb")
+
+
+# ---- people's sheets
+
+
+def test_captions_above_a_sheet_tell_quantity_and_unit() -> None:
+    rows = "08:30:00,70112,3\n08:30:30,71934,3\n08:31:00,73902,3\nmax,73902,3\n"
+    cards = "node a-7 (two H100) - memory used per card in MiB (total 81559 each),,\n5 February,,\n,,\ntime,GPU0,GPU1\n"
+    found = tables(cards + rows)
+    assert [(row["gpu"], row["used_bytes"]) for row in found["gpu_sample"]] == [(0, 70112 << 20), (1, 3 << 20), (0, 71934 << 20), (1, 3 << 20), (0, 73902 << 20), (1, 3 << 20)]  # fmt: skip
+    heat = cards.replace("memory used per card in MiB (total 81559 each)", "power per card in W (limit 700 each)")
+    assert not {"gpu_sample", "process_memory"} & tables(heat + rows).keys()
+
+
+def test_captions_of_pods_and_a_decimal_comma() -> None:
+    sheet = (
+        "Arbeitsspeicher der Pods;;;\nQuelle: Rancher; Werte in GiB;;\n\nDatum;Uhrzeit;chat-7b9c-2x;chat-7b9c-f8\n"
+        "16.02.2026;08:00;31,5;30,25\n16.02.2026;20:00;38,75;39,5\n17.02.2026;08:00;47,25;46,75\nZuwachs;;15,75;16,5\n"
+    )
+    found = tables(sheet)["process_memory"]
+    assert [(row["name"], row["bytes"]) for row in found[:2]] == [("chat-7b9c-2x", round(31.5 * (1 << 30))), ("chat-7b9c-f8", round(30.25 * (1 << 30)))]  # fmt: skip
+    assert [row["elapsed_s"] for row in found] == [0.0, 0.0, 43200.0, 43200.0, 86400.0, 86400.0]
+    disk = sheet.replace("Arbeitsspeicher", "Plattenplatz")
+    assert "process_memory" not in tables(disk)
+
+
+def test_groups_of_digits_apart_by_narrow_blanks() -> None:
+    sheet = "Heure\tProcessus\tPID\tRSS (Mo)\n14:00:00\tengine\t8812\t18\u202f420\n14:30:00\tengine\t8812\t155\u00a0020\n15:00:00\tengine\t8812\t197\u202f312\n"
+    assert {row["bytes"] for row in tables(sheet)["process_memory"]} == {18_420_000_000, 155_020_000_000, 197_312_000_000}  # fmt: skip

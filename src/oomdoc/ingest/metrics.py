@@ -328,6 +328,7 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
 _INSTANT = regex(
     rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
 )
+_NAMED = regex(r"__name__=\"([\w:]{1,120})\"")
 _CONSOLE = regex(rf"\s*(?P<labels>{_BRACES})[ \t]+(?P<value>[-+.\deE]+)\s*")
 """An answer of the console of Prometheus: the labels that tell the series apart, and its value."""
 _ASKED = regex(r"\bvllm:\w{3,100}")
@@ -350,9 +351,6 @@ def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float 
     if match is None or kept is None:
         return None
     return kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"])
-
-
-_NAMED = regex(r"__name__=\"([\w:]{1,120})\"")
 
 
 def asked_in(line: str) -> str | None:

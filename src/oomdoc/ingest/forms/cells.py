@@ -27,8 +27,8 @@ _NUMBER = regex(
 _COMMA = regex(r"-?0,\d{1,9}")  # no thousands begin with nought
 _INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
 _NULLS = frozenset(
-    ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
-)
+    ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>", "...", "…")
+)  # fmt: skip
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 _DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _TEXT = 400

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, taken_apart, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -46,7 +46,7 @@ class Column(NamedTuple):
 _RESIDENT = word_set("rss resident vmrss uss pss anon anonymous maxrss")
 _DEVICE = word_set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
 _HOST = word_set("host ram node system sys dram machine")
-_GROUP = word_set("container pod cgroup docker")
+_GROUP = word_set("container containers pod pods cgroup docker")
 _LEFT = word_set("available avail free unused")
 _IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
 _SUM = word_set("total limit capacity max size installed cap")
@@ -214,6 +214,9 @@ def column_of(name: str) -> Column:
     >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
     ('pid 4711', 'running', 'running')
     """
+    what, _, whose = name.partition(" | ")
+    if whose:  # `titled`
+        return column_of(what)._replace(who=whose)
     words = pieces(name)
     if not words or len(name) > 100:
         return Column(FIGURE)
@@ -254,25 +257,31 @@ def _of_named(words: list[str]) -> Column | None:
     return Column(MEMORY, who=" ".join(rest)) if any(word.isalpha() and len(word) > 1 for word in rest) else None
 
 
-_TITLE = regex(r"(?P<said>[^,;:()]{2,60})")
+_CLAUSES = regex(r"[,;:()]|\s[-–—]\s")
+_TOLD_UNIT = regex(r"(?<![\d.])(?<![\d.] )\b[KMGT]i?B\b")  # `96 GiB` is a size, and no unit of others
+_TITLED = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}
 
 
 def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
     """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
 
     >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
-    ('ts', 'phase', 'api_812 rss GB', 'hbm_used_mb_npu0')
+    ('ts', 'phase', 'rss GB | api_812', 'hbm_used_mb_npu0')
     >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
-    (('hour', 'router gpu mem MiB'), ('hour', 'router'))
+    (('hour', 'gpu mem MiB | router'), ('hour', 'router'))
+    >>> titled(("time", "a-0"), "container memory of the chat pods; values in GiB; limit 96 MiB"), titled(("time", "a-0"), "disk of the pods; in GiB")
+    (('time', 'container mem GiB | a-0'), ('time', 'a-0'))
     """
-    told = _TITLE.match(title.strip())
-    what = column_of(told["said"].strip()) if told else None
-    if what is None or what.role != MEMORY or not what.unit or what.unit == "%" or what.variant or what.state or what.gpu is not None:  # fmt: skip
+    unit = _TOLD_UNIT.search(title)
+    clauses = [clause.strip() for clause in _CLAUSES.split(title) if 1 < len(clause.strip()) <= 60]
+    said = ((clause, column_of(clause if unit is None or _TOLD_UNIT.search(clause) else f"{clause} {unit[0]}")) for clause in clauses)  # fmt: skip
+    what = next((one for clause, one in said if one.role == MEMORY and (not one.variant or _MEMORY_WORDS & set(pieces(clause))) and one.unit not in ("", "%") and not one.state and one.gpu is None and one.resource in _TITLED), None)  # fmt: skip
+    if what is None:
         return names
-    kind = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}.get(what.resource)
-    if kind is None:
-        return names
-    return tuple(f"{name} {kind} {what.unit}" if name and column_of(name) == Column(FIGURE) and not meanings(name) and not is_irrelevant(name) else name for name in names)  # fmt: skip
+    kind = _TITLED[what.resource]
+    own = (bool(name) and column_of(name)._replace(unit="") == Column(FIGURE) and "byte" not in name and not meanings(name) and not is_irrelevant(name) for name in names)  # fmt: skip
+    told = (f"{name} {kind} {what.unit}" if taken_apart(f"{name} x").device is not None else f"{kind} {what.unit} | {name}" for name in names)  # fmt: skip
+    return tuple(whole if is_own else name for name, is_own, whole in zip(names, own, told, strict=True))
 
 
 def _share_of(words: tuple[str, ...]) -> Column | None:

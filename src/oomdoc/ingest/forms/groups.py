@@ -93,6 +93,9 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     return None
 
 
+_STORED = regex(r"^prometheus\.googleapis\.com/(.+)/\w+$")  # as Google's store names a series of an exporter
+
+
 def _instance(name: str) -> tuple[str, str]:
     """Whose a series is and its name, where a legend puts what tells it apart before the name that an exporter gave it.
 
@@ -102,10 +105,6 @@ def _instance(name: str) -> tuple[str, str]:
     whose, _, last = name.rpartition(" ")
     told = "_" in last and any(map(str.isdigit, whose)) and not meanings(name)
     return (whose, last) if told else ("", _STORED.sub(r"\1", name))
-
-
-_STORED = regex(r"^prometheus\.googleapis\.com/(.+)/\w+$")
-"""Under which name Google's store keeps a series of an exporter."""
 
 
 _PAIRED = regex(r'([A-Za-z_]\w*)\s*[=:]\s*"?([^",;{}]*)"?')

@@ -266,6 +266,8 @@ class SeriesRows:
     def add(self, line: int, values: Values) -> None:
         """The samples of one record."""
         series = self._series
+        if series.role == grammar.TIME and null(values.get(series.axis)):
+            return  # what rows with a moment come to
         t, elapsed, step = self._when(values.get(series.axis)) if series.axis else (None, None, None)
         who = _named_cells(series.who, values)
         varied = " ".join(str(values.get(name)) for name in series.variant if not null(values.get(name)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from oomdoc.ingest.forms import text as texts
@@ -17,6 +18,7 @@ from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.words import UNITS
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 
@@ -39,7 +41,7 @@ def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[
     rows = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
-        if cells is not None and tuple(cells) != layout.names:
+        if cells is not None and tuple(cells) != layout.names and not _are_kinds(cells):
             rows.append(dict(zip(names, cells, strict=True)))
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
@@ -55,7 +57,10 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
     if len(line) > 4000 or not _BEGINS.match(line) or _PS.match(line):
         return None
     best: tuple[int, int, Layout] | None = None
+    below = lines[at + 1].strip() if at + 1 < len(lines) else ""
     for place, layout in enumerate(texts.layouts(line)):
+        if layout.names[0] == texts.NAMELESS and _INDEX.fullmatch(below):  # pandas names its index on a line of its own
+            layout = replace(layout, names=(below, *layout.names[1:]))
         names = titled(layout.names, _above(lines, at, layout) or title)
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
@@ -84,6 +89,18 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
         if points and (best is None or points > best[0]):
             best = points, -place, layout
     return best[2] if best else None
+
+
+_MARGIN = regex(r"(?i)(?:grand )?totals?|sum|max(?:imum)?|min(?:imum)?|mean|avg|average:?|median|summe|gesamt")
+_INDEX = regex(r"[A-Za-z_]\w{0,39}")
+_KINDS = regex(
+    r"(?i)(?:str|bool|object|category|[iuf]\d\d?|int\d*|float\d*|datetime.{0,30}|id|[KMGT]?i?B|ms|s|%|C|W|-{3})?"
+)
+
+
+def _are_kinds(cells: Sequence[str]) -> bool:
+    """Whether a row tells what its columns hold: their units, or their types as polars prints them."""
+    return any(cells) and all(_KINDS.fullmatch(cell.strip("[]() ")) for cell in cells)
 
 
 def _pivots(rows: Sequence[dict[str, Any]], long: Any) -> bool:
@@ -146,10 +163,14 @@ class Tables:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells):
                     taken.add(at)
-                    if self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
+                    if names_time(self._names[0]) and _MARGIN.fullmatch(cells[0]):
+                        continue  # what the rows above come to
+                    if _are_kinds(cells):
+                        self._names = tuple(f"{name} [{kind}]" if name and kind.lower() in UNITS and not any(match.unit for match in meanings(name)) else name for name, kind in zip(self._names, cells, strict=True))  # fmt: skip
+                    elif self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
                     continue
-                if texts.is_rule(line):
+                if texts.is_rule(line) or line.strip() == self.layout.names[0]:
                     taken.add(at)
                     continue
             if _STAMP_LINE.match(line) and len(line) < 60:
@@ -191,6 +212,7 @@ class Tables:
 _HEADING = regex(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")
 _CLAUSE = regex(r"\s*[,;，；、]\s*")
 _DAY = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
+_CAPTIONS = 4  # rows above the header of a sheet, blank ones among them
 FAR = 2
 """Lines in which a heading stands above its table: a blank one, a rule or a fence between."""
 
@@ -219,6 +241,10 @@ def _is_day(text: str) -> bool:
 
 
 def _above(lines: Sequence[str], at: int, layout: Layout) -> str | None:
+    if layout.cut in (",", ";", "\t"):  # in a sheet a caption is a row of which few cells are filled
+        filled = ([cell for cell in texts.delimited(line, layout.cut) if cell] for line in lines[max(0, at - _CAPTIONS) : at])  # fmt: skip
+        if captions := [cell for cells in filled if len(cells) <= len(layout.names) // 2 for cell in cells]:
+            return "; ".join(captions)
     above = [line for line in lines[max(0, at - FAR) : at] if line.strip() and not texts.is_rule(line)]
     if not above or typed(above[-1]) is not None or _STAMP_LINE.match(above[-1]) or layout.cells(above[-1]) is not None:
         return None

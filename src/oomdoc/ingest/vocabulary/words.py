@@ -103,7 +103,7 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     ("gpu", "karte, grafikkarte, carte, carte graphique, tarjeta, placa, scheda, karta, karty"),
     ("preemptions", "preemptionen, verdrangungen, preemptees, expulsiones, preempciones, preempcoes, prelazioni, wywlaszczenia"),
     ("requests", "anfragen, requetes, peticiones, solicitudes, pedidos, requisicoes, richieste, zapytania, zadania"),
-    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, datum uhrzeit, heure, horodatage, date heure, hora, fecha, fecha hora, fecha y hora, data hora, data e hora, data ora, horario, orario, ora, godzina, czas"),
+    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, datum uhrzeit, datum, heure, horodatage, date heure, hora, fecha, fecha hora, fecha y hora, data hora, data e hora, data ora, horario, orario, ora, godzina, czas"),
     ("first token", "erstes token, erster token, premier token, premier jeton, primer token, primeiro token, primo token, pierwszy token"),
     ("arrival", "ankunft, eingang, arrivee, llegada, chegada, arrivo, przybycie, nadejscie"),
     ("end", "ende, fin, koniec"),
