@@ -247,3 +247,44 @@ def test_captions_of_pods_and_a_decimal_comma() -> None:
 def test_groups_of_digits_apart_by_narrow_blanks() -> None:
     sheet = "Heure\tProcessus\tPID\tRSS (Mo)\n14:00:00\tengine\t8812\t18\u202f420\n14:30:00\tengine\t8812\t155\u00a0020\n15:00:00\tengine\t8812\t197\u202f312\n"
     assert {row["bytes"] for row in tables(sheet)["process_memory"]} == {18_420_000_000, 155_020_000_000, 197_312_000_000}  # fmt: skip
+
+
+def test_a_sheet_of_containers_with_merged_cells() -> None:
+    head = "Zone\tPod\tContainer\tRestarts\tLast exit\tReason\tMem limit\n"
+    found = tables(head + "a\tchat-0\tvllm\t11\t137\tOOMKilled\t64Gi\n\t\tproxy\t0\t\t\t128Mi\n\tchat-1\tvllm\t2\t1\tError\t64Gi\n")  # fmt: skip
+    assert [(row["pod"], row["name"], row["restarts"], row.get("exit_code"), row["memory_limit_bytes"]) for row in found["container"]] == [
+        ("chat-0", "vllm", 11, 137, 64 << 30), ("chat-0", "proxy", 0, None, 128 << 20), ("chat-1", "vllm", 2, 1, 64 << 30),
+    ]  # fmt: skip
+    units = "unit\tstate\trestarts\tcpu\nnginx\tactive\t3\t1.5\npostgres\tactive\t0\t7.5\n"
+    assert "container" not in tables(units)
+
+
+def test_latencies_without_a_unit_have_one_writer() -> None:
+    sheet = "rate,done,failed,ttft,tpot\n1,100,0,61.2,14.5\n8,100,0,190,28.5\n16,90,10,2900,51.0\n"
+    found = [row["value"] for row in tables(sheet)["trial_figure"] if row.get("quantity") in ("ttft_s", "tpot_s")]
+    assert found == [0.0612, 0.0145, 0.19, 0.0285, 2.9, 0.051]
+    seconds = sheet.replace("2900", "29.5").replace("190", "1.9").replace("61.2", "0.6")
+    assert [row["value"] for row in tables(seconds)["trial_figure"] if row.get("quantity") == "ttft_s"] == [0.6, 1.9, 29.5]  # fmt: skip
+
+
+# ---- documents around a table
+
+
+def test_a_table_of_latex() -> None:
+    text = (
+        "\\begin{table}[t]\n\\caption{Qwen on one card}\n\\begin{tabular}{lrrr}\n\\toprule\nRate (req/s) & Done & Failed & TTFT (ms) \\\\\n"
+        "\\midrule\n1 & 1\\,000 & 0 & 61.5 \\\\\n\\textbf{32} & 612 & \\textbf{388} & 19\\,870 \\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+    )
+    found = [(row["quantity"], row["value"]) for row in tables(text)["trial_figure"] if "quantity" in row]
+    assert found == [("answered", 1000), ("failed", 0), ("ttft_s", 0.0615), ("answered", 612), ("failed", 388), ("ttft_s", 19.87)]  # fmt: skip
+    heat = text.replace("TTFT (ms)", "Power (W)").replace("Failed", "Idle")
+    assert "trial_figure" not in tables(heat)
+
+
+def test_a_workbook_saved_as_xml() -> None:
+    rows = [("Attempt", "max_model_len", "Result"), ("1", "131072", "failed: out of memory"), ("2", "32768", "started")]
+    cells = ["<Row>" + "".join(f'<Cell><Data ss:Type="String">{cell}</Data></Cell>' for cell in row) + "</Row>\n" for row in rows]  # fmt: skip
+    book = '<?xml version="1.0"?>\n<?mso-application progid="Excel.Sheet"?>\n<Workbook xmlns="urn:x">\n<Worksheet ss:Name="a"><Table>\n{}</Table></Worksheet>\n</Workbook>\n'
+    found = tables(book.format("".join(cells)))["trial"]
+    assert [(row["flag"], row["value"], row["works"]) for row in found] == [("max_model_len", "131072", False), ("max_model_len", "32768", True)]  # fmt: skip
+    assert "trial" not in tables(book.replace("Workbook", "Catalogue").format("".join(cells)))

@@ -52,8 +52,7 @@ API = regex(
 _NAMED = regex(
     r"\b(?:rt|request_time|req_time|total_time|duration|urt|upstream_response_time|response_time|latency)[=:] ?\"?(?P<value>\d{1,9}(?:\.\d{1,9})?)(?P<unit>ms|us|s)?\b"
 )
-_ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12})(?: (?:-|[a-z]\w{2,80})(?:\{\S{1,200}\})? \S{1,200} \"[^\"]{0,300}\")? \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")  # fmt: skip
-"""Flags, in its newer formats why (`via_upstream`) and what failed below, then bytes of both ways and the milliseconds."""
+_ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12})(?: (?:-|[a-z]\w{2,80})(?:\{\S{1,200}\})? \S{1,200} \"[^\"]{0,300}\")? \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")  # its newer formats tell why, behind the flags  # fmt: skip
 _TRAEFIK = regex(r" (?P<value>\d{1,9})ms\s*$")
 _NGINX = regex(r"[ \"](?P<value>\d{1,6}\.\d{3})(?: (?:\d{1,6}\.\d{3}|-))*\s*$")
 _GO = regex(r"[ |](?P<value>(?:\d{1,4}h)?(?:\d{1,4}m(?!s))?\d{1,6}(?:\.\d{1,9})?(?:ms|µs|us|s))\s*$")
@@ -81,8 +80,7 @@ _PROXIED = regex(
 """HAProxy: who asked, when it was accepted, five times in milliseconds (-1: not reached) of which the last is the whole, the status (-1: none)."""
 _CREATED = regex(r" \d{1,6} (?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \"")
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
-_CLIENT = regex(r"(?P<client>[\w.:-]{3,60}) (?:\S{1,60} (?P<user>[\w.@:-]{2,60}) \[)?")
-"""Who asked: the name that he gave, as the common log format has it, else his address."""
+_CLIENT = regex(r"(?P<client>[\w.:-]{3,60}) (?:\S{1,60} (?P<user>[\w.@:-]{2,60}) \[)?")  # who asked, and his name
 _UNITS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 

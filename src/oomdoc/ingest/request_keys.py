@@ -220,7 +220,6 @@ def epoch(value: float) -> float | None:
 _DAY_FIRST = regex(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
 """`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
 _MONTH_FIRST = regex(r"([A-Z][a-z]{2})[a-z]{0,6} (\d\d?), (\d{4})(?:,| @| at)? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
-"""`Nov 20, 2026 @ 20:04:51.118`, as Kibana prints it."""
 _MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
@@ -315,12 +314,9 @@ class Bare:
                 self.divisor = 1.0
 
 
-MONTHS_IN_MS = 1e10
-"""A bare duration of so many milliseconds would be months: who writes such numbers counts nanoseconds, as programs in Go do."""
-
-
 # ---- one request
 
+MONTHS_IN_MS = 1e10  # who writes longer durations without a unit counts nanoseconds, as programs in Go do
 NO_EPOCH = 1e8
 """A smaller number counts from the beginning of a recording, in whatever unit: no epoch of this century is as small."""
 Found = dict[str, Any]

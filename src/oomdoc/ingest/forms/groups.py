@@ -35,8 +35,7 @@ _TIME_COLUMNS = word_set("time t ts timestamp date datetime _time at when @times
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
-_BOOKS = frozenset(("table", "_start", "_stop", "result", ""))
-"""Columns of Influx that number its tables: what they say tells no two moments apart."""
+_BOOKS = frozenset(("table", "_start", "_stop", "result", ""))  # of Influx's tables: they tell no two moments apart
 _KNOWN_SHARE = 0.3  # of the names must be quantities
 _MOST_RECORDS = 400_000  # of a table in long form
 
