@@ -288,3 +288,27 @@ def test_a_workbook_saved_as_xml() -> None:
     found = tables(book.format("".join(cells)))["trial"]
     assert [(row["flag"], row["value"], row["works"]) for row in found] == [("max_model_len", "131072", False), ("max_model_len", "32768", True)]  # fmt: skip
     assert "trial" not in tables(book.replace("Workbook", "Catalogue").format("".join(cells)))
+
+
+# ---- benchmarks and other tongues
+
+
+def test_percentiles_head_columns() -> None:
+    sheet = "Type,Name,Request Count,Failure Count,Median Response Time,Min Response Time,50%,95%\nPOST,/v1/completions,200,7,2400.0,12.5,2400,9000\nPOST,/v1/embeddings,100,0,40.0,11.0,40,90\n"
+    found = [(row["quantity"], row["value"]) for row in tables(sheet)["trial_figure"] if "quantity" in row]
+    assert found[:3] == [("failed", 7.0), ("latency_s", 2.4), ("latency_s", 0.0125)]
+    power = "Type,Name,Sample Count,Median Power,50%,95%\ncard,a,200,2400.0,2400,9000\ncard,b,100,40.0,40,90\n"
+    assert "trial_figure" not in tables(power)
+
+
+def test_cards_in_a_chinese_table() -> None:
+    text = "| 卡号 | 已用显存 | 总显存 | 算力利用率 | 温度 |\n|--|--|--|--|--|\n| 0 | 30.5 GiB | 40 GiB | 98% | 61 |\n| 3 | 0.5 GiB | 40 GiB | 0% | 33 |\n"
+    found = tables(text)["gpu_sample"]
+    assert [(row["gpu"], row["used_bytes"], row["gpu_util"]) for row in found] == [(0, round(30.5 * (1 << 30)), 0.98), (3, 1 << 29, 0.0)]  # fmt: skip
+    assert {row["total_bytes"] for row in found} == {40 << 30}
+
+
+def test_units_that_change_within_a_column() -> None:
+    sheet = "time,client_mem,net_sent\n08:30,512 MiB,1 GiB\n08:40,1.5 GiB,2 GiB\n08:50,2 GiB,512 MiB\n"
+    found = tables(sheet)["process_memory"]
+    assert [row["bytes"] for row in found] == [512 << 20, 3 << 29, 2 << 30]

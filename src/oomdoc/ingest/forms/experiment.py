@@ -113,7 +113,7 @@ def experiment_of(
 
 def in_ms(experiment: Experiment, records: Sequence[Values]) -> Experiment:
     """An experiment whose latencies name no unit, in milliseconds where one of them is 1000 or more: a table has one writer."""
-    bare = {name for name, quantity, _ in experiment.figures if quantity in _DURATIONS and not TIME_UNITS.keys() & set(grammar.pieces(name))}  # fmt: skip
+    bare = {name for name, quantity, _ in experiment.figures if quantity in _DURATIONS and not TIME_UNITS.keys() & set(grammar.pieces(name)) - {"min", "m"}}  # fmt: skip
     if not any(is_number(cell) and number_of(cell)[1] == "" and number_of(cell)[0] >= 1000 for name in bare for cell in filled(records, name)):  # fmt: skip
         return experiment
     return replace(experiment, figures=tuple((name, quantity, "ms" if name in bare else unit) for name, quantity, unit in experiment.figures))  # fmt: skip

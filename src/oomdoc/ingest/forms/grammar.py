@@ -21,8 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
-from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, taken_apart, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -57,7 +56,7 @@ _NO_MEMORY = word_set(
 )
 _SHARE = word_set("pct percent perc percentage share")
 _ACTIVITY = word_set("util utilization utilisation busy activity active")
-_MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
+MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
 _WHEN = word_set(
     "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
 )
@@ -146,7 +145,7 @@ def service(name: str) -> tuple[str, str]:
 
 _COUNTED = word_set("requests request reqs calls answers responses replies n num count total in")
 _ANSWERED = word_set("answered succeeded successful success ok completed served done")
-_FAILED = word_set("errors error failed failures timeouts timeout rejected refused dropped abandoned")
+_FAILED = word_set("errors error failed failure failures timeouts timeout rejected refused dropped abandoned")
 _REFUSALS = frozenset(("408", "429", "499", *map(str, (*range(500, 509), 511, *range(520, 531)))))
 """Statuses with which a request that was well formed gets no answer: of HTTP, and those that proxies add."""
 _OF_STATUS = (
@@ -247,7 +246,7 @@ def _of_named(words: list[str]) -> Column | None:
     (('memory', ''), 'client', 'figure', '')
     """
     rest = [word for word in words if word not in _IN_USE and word not in _FILL]
-    if len(rest) == len(words) or not 0 < len(rest) <= _NAME_WORDS or not _MEMORY_WORDS & set(words):
+    if len(rest) == len(words) or not 0 < len(rest) <= _NAME_WORDS or not MEMORY_WORDS & set(words):
         return None
     if any(
         word in _SIZES or word in _NO_MEMORY or word in _SUM | _LEFT | _SHARE | _WHEN | _ORDER | _STATES
@@ -257,40 +256,13 @@ def _of_named(words: list[str]) -> Column | None:
     return Column(MEMORY, who=" ".join(rest)) if any(word.isalpha() and len(word) > 1 for word in rest) else None
 
 
-_CLAUSES = regex(r"[,;:()]|\s[-–—]\s")
-_TOLD_UNIT = regex(r"(?<![\d.])(?<![\d.] )\b[KMGT]i?B\b")  # `96 GiB` is a size, and no unit of others
-_TITLED = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}
-
-
-def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
-    """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
-
-    >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
-    ('ts', 'phase', 'rss GB | api_812', 'hbm_used_mb_npu0')
-    >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
-    (('hour', 'gpu mem MiB | router'), ('hour', 'router'))
-    >>> titled(("time", "a-0"), "container memory of the chat pods; values in GiB; limit 96 MiB"), titled(("time", "a-0"), "disk of the pods; in GiB")
-    (('time', 'container mem GiB | a-0'), ('time', 'a-0'))
-    """
-    unit = _TOLD_UNIT.search(title)
-    clauses = [clause.strip() for clause in _CLAUSES.split(title) if 1 < len(clause.strip()) <= 60]
-    said = ((clause, column_of(clause if unit is None or _TOLD_UNIT.search(clause) else f"{clause} {unit[0]}")) for clause in clauses)  # fmt: skip
-    what = next((one for clause, one in said if one.role == MEMORY and (not one.variant or _MEMORY_WORDS & set(pieces(clause))) and one.unit not in ("", "%") and not one.state and one.gpu is None and one.resource in _TITLED), None)  # fmt: skip
-    if what is None:
-        return names
-    kind = _TITLED[what.resource]
-    own = (bool(name) and column_of(name)._replace(unit="") == Column(FIGURE) and "byte" not in name and not meanings(name) and not is_irrelevant(name) for name in names)  # fmt: skip
-    told = (f"{name} {kind} {what.unit}" if taken_apart(f"{name} x").device is not None else f"{kind} {what.unit} | {name}" for name in names)  # fmt: skip
-    return tuple(whole if is_own else name for name, is_own, whole in zip(names, own, told, strict=True))
-
-
 def _share_of(words: tuple[str, ...]) -> Column | None:
     """Memory told as a share of the whole it is of: `host_mem_used_pct`, `RAM %`, `gpu memory percent`; None for other shares.
 
     `MEM %` alone (as `docker stats` heads it) is a container's.
     """
     among = frozenset(words)
-    if not among & _MEMORY_WORDS or among & (_NO_MEMORY - _SHARE - _ACTIVITY) or among & _SUM or not words:
+    if not among & MEMORY_WORDS or among & (_NO_MEMORY - _SHARE - _ACTIVITY) or among & _SUM or not words:
         return None
     if among & _LEFT or (among & _ACTIVITY and not among & (_HOST | _GROUP)):
         return None  # `utilization.memory` of a device is how busy its memory is

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.cells import seconds_in_year
-from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, column_of, titled
+from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, Column, column_of
 from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
 from oomdoc.ingest.forms.own import is_of_own, own_of
 from oomdoc.ingest.forms.prepare import may_quote
@@ -18,7 +19,7 @@ from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.ingest.vocabulary.words import UNITS
+from oomdoc.ingest.vocabulary.words import UNITS, taken_apart
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 
@@ -207,6 +208,33 @@ class Tables:
         if self._heading is not None:
             values[HEADING] = self._heading
         self._gatherer.add(Record(line, f"#{self._tables}", values))
+
+
+_CLAUSES = regex(r"[,;:()]|\s[-–—]\s")
+_TOLD_UNIT = regex(r"(?<![\d.])(?<![\d.] )\b[KMGT]i?B\b")  # `96 GiB` is a size, and no unit of others
+_TITLED = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}
+
+
+def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
+    """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
+
+    >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
+    ('ts', 'phase', 'rss GB | api_812', 'hbm_used_mb_npu0')
+    >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
+    (('hour', 'gpu mem MiB | router'), ('hour', 'router'))
+    >>> titled(("time", "a-0"), "container memory of the chat pods; values in GiB; limit 96 MiB"), titled(("time", "a-0"), "disk of the pods; in GiB")
+    (('time', 'container mem GiB | a-0'), ('time', 'a-0'))
+    """
+    unit = _TOLD_UNIT.search(title)
+    clauses = [clause.strip() for clause in _CLAUSES.split(title) if 1 < len(clause.strip()) <= 60]
+    said = ((clause, column_of(clause if unit is None or _TOLD_UNIT.search(clause) else f"{clause} {unit[0]}")) for clause in clauses)  # fmt: skip
+    what = next((one for clause, one in said if one.role == grammar.MEMORY and (not one.variant or grammar.MEMORY_WORDS & set(grammar.pieces(clause))) and one.unit not in ("", "%") and not one.state and one.gpu is None and one.resource in _TITLED), None)  # fmt: skip
+    if what is None:
+        return names
+    kind = _TITLED[what.resource]
+    own = (bool(name) and column_of(name)._replace(unit="") == Column(grammar.FIGURE) and "byte" not in name and not meanings(name) and not is_irrelevant(name) for name in names)  # fmt: skip
+    told = (f"{name} {kind} {what.unit}" if taken_apart(f"{name} x").device is not None else f"{kind} {what.unit} | {name}" for name in names)  # fmt: skip
+    return tuple(whole if is_own else name for name, is_own, whole in zip(names, own, told, strict=True))
 
 
 _HEADING = regex(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")

@@ -120,7 +120,7 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     # written without blanks between words
     ("time", "时间, 時間, 时刻, 時刻, 日時, 시간, 시각, время"),
     ("phase", "阶段, 階段, 段階, 状态, 狀態, 状態, 단계, 상태, состояние"),
-    ("gpu memory", "显存, 顯存"),
+    ("gpu memory total", "总显存, 總顯存"), ("gpu util", "算力利用率, 显卡利用率"), ("gpu index", "卡号, 卡號"), ("gpu memory", "显存, 顯存"),
     ("host memory", "主机内存, 系统内存"),
     ("memory", "内存, 記憶體, メモリ, 메모리, память"),
     ("used", "已用, 已使用, 占用, 使用量, 使用中, 使用, 사용량, 사용, занято, используется"),
