@@ -36,7 +36,7 @@ def test_durations_of_four_writers() -> None:
     assert [(row["status"], row["latency_s"]) for row in found] == [(200, 12.5), (200, 0.125), (504, 15.001), (499, 8.003), (200, 41.0)]  # fmt: skip
     begun = 1770280210.0
     assert [row["t"] for row in found] == [begun - 12.5, begun - 0.125, begun + 0.5, begun - 8.003, begun - 41.0]
-    assert [row["tenant"] for row in found] == ["10.1.0.7", "10.1.0.8", None, "10.1.0.9", "10.1.0.9"]
+    assert [row["tenant"] for row in found] == ["10.1.0.7", "bob", None, "10.1.0.9", "10.1.0.9"]
     assert recognise(make_head("any", log.encode()))[1] == "access-log"
 
 

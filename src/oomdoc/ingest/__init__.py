@@ -214,7 +214,10 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     for where something of the text was read.
     """
     if ingestor in _WHOLE:
-        yield from _read(ingestor, path, chunks)
+        held, rest = whole(chunks, passages.CAP_BYTES) if ingestor is document else ([], chunks)
+        yield from _read(ingestor, path, itertools.chain(held, rest or ()))
+        if held and rest is None and (data := _one(held)) and notebook.TELLING.search(data):
+            yield from notebook.read(data)  # what cells of code have printed
         return
     held, rest = whole(chunks, passages.CAP_BYTES)
     if rest is not None:

@@ -8,6 +8,7 @@
     [INFO] Request 10.0.0.7 "POST /v1/completions HTTP/1.1" 502 58 "curl" 5m0.003s
     [GIN] 2026/03/17 - 10:05:00 | 200 |  1m27.874312s |        10.0.0.7 | POST     "/v1/completions"
     [17/Mar/2026:10:00:00 +0000] chat 200 prompt=1800 out=120 5.41s
+    10.0.0.7:51022 [17/Mar/2026:10:00:00.115] front pool/a 0/0/1/412/2204 200 3120 - - ---- 44/44/40/20/0 0/0 "POST /v1/completions HTTP/1.1"
     https 2026-03-17T10:01:00.120Z app/llm/50dc6c495c0c9188 10.0.0.7:2817 10.0.0.9:8000 0.001 12.200 0.000 200 200 512 9120 "POST https://llm:443/v1/completions HTTP/1.1" ...
     2026/03/17 10:00:00 [error] 31#31: *812 upstream timed out (110: ...) while reading response header from upstream, ... request: "POST /v1/completions HTTP/1.1"
 
@@ -30,7 +31,7 @@ KIND = "access-log"
 
 _LINE_CAP = 4000
 _CALL = regex(
-    r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})(?: HTTP/\d(?:\.\d)?)?\"[ ,]+(?P<status>\d{3})\b(?P<rest>.*)$"
+    r"\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})(?: HTTP/\d(?:\.\d)?)?\"[ ,]+(?P<status>\d{3}|0(?= [A-Z]))\b(?P<rest>.*)$"
 )
 _BARE_CALL = regex(r"(?:^|[ \t])(?P<path>/[^\s\"']{1,200})[ \t]+(?P<status>[1-5]\d\d)(?P<rest>[ \t].*)$")
 """The same in columns of somebody's own: a path, a status, and how long it took."""
@@ -51,7 +52,7 @@ API = regex(
 _NAMED = regex(
     r"\b(?:rt|request_time|req_time|total_time|duration|urt|upstream_response_time|response_time|latency)[=:] ?\"?(?P<value>\d{1,9}(?:\.\d{1,9})?)(?P<unit>ms|us|s)?\b"
 )
-_ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12}) \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")
+_ENVOY = regex(r" (?:-|[A-Z][A-Za-z,]{1,12})(?: (?:-|[a-z]\w{2,80})(?:\{\S{1,200}\})? \S{1,200} \"[^\"]{0,300}\")? \d{1,15} \d{1,15} (?P<value>\d{1,9}) (?:\d{1,9}|-)(?: |$)")  # its newer formats tell why, behind the flags  # fmt: skip
 _TRAEFIK = regex(r" (?P<value>\d{1,9})ms\s*$")
 _NGINX = regex(r"[ \"](?P<value>\d{1,6}\.\d{3})(?: (?:\d{1,6}\.\d{3}|-))*\s*$")
 _GO = regex(r"[ |](?P<value>(?:\d{1,4}h)?(?:\d{1,4}m(?!s))?\d{1,6}(?:\.\d{1,9})?(?:ms|µs|us|s))\s*$")
@@ -72,9 +73,14 @@ _BALANCER = regex(
 )
 """A balancer of AWS (access logs of Application and Classic Load Balancers): when it was done, who asked, whom it asked, how long it took to
 hand over, to wait and to answer (-1: it has given up), its status and that of who answered."""
+_PROXIED = regex(
+    r"(?P<client>[\w.:-]{3,60}):\d{1,5} \[(?P<stamp>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d)(?P<part>\.\d{3})\] \S{1,120} \S{1,120}/\S{1,120} "
+    r"(?:-1|\d{1,9})(?:/(?:-1|\d{1,9})){3}/\+?(?P<lasted>\d{1,9}) (?P<status>-1|\d{3}) \+?\d{1,15} .{0,300}?\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})"
+)
+"""HAProxy: who asked, when it was accepted, five times in milliseconds (-1: not reached) of which the last is the whole, the status (-1: none)."""
 _CREATED = regex(r" \d{1,6} (?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \"")
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
-_CLIENT = regex(r"[\w.:-]{3,60}(?= )")
+_CLIENT = regex(r"(?P<client>[\w.:-]{3,60}) (?:\S{1,60} (?P<user>[\w.@:-]{2,60}) \[)?")  # who asked, and his name
 _UNITS = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -111,6 +117,10 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
         return (when, None, 504 if lost["late"] else 502, lost["client"]) if API.search(lost["path"]) else None
     if (balanced := _BALANCER.match(line[:_LINE_CAP])) is not None:
         return _balanced(balanced) if API.search(balanced["path"]) else None
+    if (proxied := _PROXIED.search(line[:_LINE_CAP])) is not None:
+        at = moment(f"{proxied['stamp']} +0000")
+        t = None if at is None else at + float(proxied["part"])
+        return (t, float(proxied["lasted"]) * 1e-3, max(0, int(proxied["status"])), proxied["client"]) if API.search(proxied["path"]) else None  # fmt: skip
     found = _CALL.search(line[:_LINE_CAP])
     bare = None if found else _BARE_CALL.search(line[:_LINE_CAP])
     counted = None if found or bare or "=" not in line else _COUNTED_CALL.search(line[:_LINE_CAP])
@@ -143,7 +153,7 @@ def _call(line: str) -> tuple[float | None, float | None, int, str | None] | Non
     if at is not None and not begins and seconds is not None:
         at -= seconds  # written when the answer was complete
     client = None if begins or bare else _CLIENT.match(line)
-    return at, seconds, int(found["status"]), client[0] if client else None
+    return at, seconds, int(found["status"]), client["user"] or client["client"] if client else None
 
 
 def matches(head: Head) -> bool:

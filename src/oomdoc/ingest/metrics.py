@@ -328,6 +328,7 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
 _INSTANT = regex(
     rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
 )
+_NAMED = regex(r"__name__=\"([\w:]{1,120})\"")
 _CONSOLE = regex(rf"\s*(?P<labels>{_BRACES})[ \t]+(?P<value>[-+.\deE]+)\s*")
 """An answer of the console of Prometheus: the labels that tell the series apart, and its value."""
 _ASKED = regex(r"\bvllm:\w{3,100}")
@@ -338,12 +339,15 @@ def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float 
 
     >>> answered('{pod="a"} => 3 @[1793606400]', "vllm:num_requests_waiting")
     ('vllm:num_requests_waiting', 'pod="a"', '3', 1793606400.0)
+    >>> answered('{__name__="vllm:num_requests_running"} => 4 @[1793606400]', "vllm:num_requests_waiting")[0]
+    'vllm:num_requests_running'
     """
     if asked and line.lstrip()[:1] == "{" and (plain := _CONSOLE.fullmatch(line)):
         kept = kept_name(asked)
         return (kept, plain["labels"][1:-1], plain["value"], None) if kept else None
     match = _INSTANT.fullmatch(line) if " => " in line else None
-    kept = kept_name(match["name"] or asked or "") if match else None
+    told = _NAMED.search(match["labels"] or "") if match else None
+    kept = kept_name(match["name"] or (told[1] if told else asked) or "") if match else None
     if match is None or kept is None:
         return None
     return kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import read_by
+from oomdoc.ingest.forms.lifted import Lifted
 from oomdoc.ingest.texts import Texts
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -48,5 +49,7 @@ def _text(quoted: bytes) -> bytes:
 
 
 def read(data: bytes) -> Iterator[Batch]:
-    """The rows of a log that the cells printed."""
-    yield from read_by(Texts(), [Chunk(outputs_of(data), 1, True)])
+    """The rows of a log that the cells printed, and of the frames that they show."""
+    lifted = Lifted()
+    yield from read_by(Texts(), lifted.chunks([Chunk(outputs_of(data), 1, True)]))
+    yield from lifted.take()

@@ -169,8 +169,8 @@ def is_container(name: str) -> bool:
 # ---- values
 
 _STATUS = regex(r"([0-9]{1,3})(?: .{0,60})?")
-_COUNT = regex(r"([0-9]{1,15})(?:\.0*)?")
-_DURATION = regex(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
+_COUNT = regex(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,15})(?:\.0*)?")
+_DURATION = regex(r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(ms|s|us|µs|ns|m)?")
 _UNITS = {None: 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "µs": 1e6, "ns": 1e9, "m": 1 / 60}
 _CLF = regex(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
 
@@ -185,7 +185,7 @@ def tokens(value: Any) -> int | None:
         text = value.strip()
         match = _COUNT.fullmatch(text)
         if match:
-            return int(match[1])
+            return int(match[1].replace(",", ""))
         if is_null(text.encode("utf-8", "replace")):
             return None
     elif value is None or isinstance(value, bool) or value != value:
@@ -199,7 +199,7 @@ def number(value: Any) -> tuple[float | None, float]:
     """A number and the divisor to seconds that a unit behind it names (0 = none)."""
     if isinstance(value, str):
         match = _DURATION.fullmatch(value.strip())
-        return (float(match[1]), _UNITS[match[2]]) if match else (None, 0.0)
+        return (float(match[1].replace(",", "")), _UNITS[match[2]]) if match else (None, 0.0)
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e18:
         return float(value), 0.0
     return None, 0.0
@@ -219,6 +219,7 @@ def epoch(value: float) -> float | None:
 
 _DAY_FIRST = regex(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
 """`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
+_MONTH_FIRST = regex(r"([A-Z][a-z]{2})[a-z]{0,6} (\d\d?), (\d{4})(?:,| @| at)? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
 _MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
@@ -239,6 +240,8 @@ def moment(value: Any) -> float | None:
             month, date = (first, second) if second > 12 and day[2] == "/" else (second, first)
             if month <= 12 and (day[2] == "." or max(first, second) > 12 or first == second):
                 return stamp(f"{day[4]}-{month:02}-{date:02}T{int(day[5]):02}:{day[6]}:{day[7] or '00'}Z")
+        if (named := _MONTH_FIRST.fullmatch(text.strip())) and named[1] in MONTHS:
+            return stamp(f"{named[3]}-{MONTHS[named[1]]:02}-{int(named[2]):02}T{named[4]}Z")
         clf = _CLF.search(text)
         if clf and clf[2] in MONTHS:
             return stamp(f"{clf[3]}-{MONTHS[clf[2]]:02}-{clf[1]} {clf[4]}{clf[5]}")
@@ -302,17 +305,18 @@ class Bare:
         self.divisor: float | None = None
 
     def see(self, values: Iterable[float]) -> None:
-        """Learn from values without a unit: milliseconds where one is 1000 or more, seconds where one has a fraction."""
+        """Learn from values without a unit: milliseconds where one is 1000 or more (nanoseconds where those were months), seconds where one has a fraction."""
         if self.divisor is None:
             seen = list(values)
             if seen and max(seen) >= 1000:
-                self.divisor = 1e3
+                self.divisor = 1e9 if max(seen) >= MONTHS_IN_MS else 1e3
             elif any(value != int(value) for value in seen):
                 self.divisor = 1.0
 
 
 # ---- one request
 
+MONTHS_IN_MS = 1e10  # who writes longer durations without a unit counts nanoseconds, as programs in Go do
 NO_EPOCH = 1e8
 """A smaller number counts from the beginning of a recording, in whatever unit: no epoch of this century is as small."""
 Found = dict[str, Any]

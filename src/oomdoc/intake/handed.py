@@ -55,6 +55,8 @@ def handed(head: bytes) -> Handed | None:
         return Handed("one-line", _whole(_spelled_out), renumbers=True)
     if head.count(b"\r\n") > 0.9 * head.count(b"\n"):
         return Handed("crlf", _by_line(lambda line: line.removesuffix(b"\r")))
+    if rb"\begin{tabular" in head:
+        return Handed("latex", _by_line(_of_latex))
     lines = _lines(head)
     if prefix := _prefix(lines):
         return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))
@@ -247,13 +249,36 @@ def _of_block(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
 
 # ---- a page
 
-_PAGE = regex(rb"\s*<(?:!doctype html|html|body|div|pre|table)\b", re.I)
+_PAGE = regex(
+    rb"\s*<(?:!doctype html|html|body|div|pre|table)\b|\s*<\?xml[^<>]*>\s*(?:<\?mso[^<>]*>\s*)?<Workbook\b", re.I
+)
 
 
 def _of_page(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
     from oomdoc.intake.page import text_of_page  # the parser, which few bundles need
 
     yield from _whole(text_of_page)(pieces)
+
+
+# ---- a table of LaTeX
+
+_SPACES = regex(rb"\\[,;:! ]|~")  # between groups of digits, and behind an abbreviation
+_STYLED = regex(rb"\\(?:textbf|textit|emph|texttt|text|mathbf)\{([^{}]*)\}")
+
+
+def _of_latex(line: bytes) -> bytes:
+    r"""A row of a table between bars; any other line as it is.
+
+    >>> _of_latex(rb"\textbf{16} & 2\,911 & 51.0\% \\"), _of_latex(rb"\toprule"), _of_latex(rb"five kinds")
+    (b'| 16 | 2911 | 51.0% |', b'', b'five kinds')
+    """
+    row = line.strip()
+    if row in (rb"\toprule", rb"\midrule", rb"\bottomrule", rb"\hline"):
+        return b""
+    if b"&" not in row or not row.endswith(rb"\\"):
+        return line
+    cells = _SPACES.sub(b"", _STYLED.sub(rb"\1", row.removesuffix(rb"\\"))).replace(rb"\%", b"%").split(b"&")
+    return b"| " + b" | ".join(cell.strip() for cell in cells) + b" |"
 
 
 # ---- breaks at a width

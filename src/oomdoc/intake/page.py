@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html.parser
 
+_CALLED = {"row": "tr", "cell": "td"}
+"""What a workbook saved as XML (SpreadsheetML) calls the parts of its tables."""
 _UNSEEN = frozenset(("script", "style", "head", "title"))
 _WITHIN_SHARE = 0.8  # of the words of a page; one with more around its text is a document, and quotes
 
@@ -20,6 +22,7 @@ class _Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """A cell, a row, or a part that is not shown begins."""
+        tag = _CALLED.get(tag, tag)
         if tag == "tr":
             self._row = self.getpos()[0], []
         elif tag in ("td", "th") and self._row is not None:
@@ -29,6 +32,7 @@ class _Page(html.parser.HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """A row is complete, or a part is over."""
+        tag = _CALLED.get(tag, tag)
         if tag == "tr" and self._row is not None:
             line, cells = self._row
             self.lines[line] = "| " + " | ".join(" ".join(cell.split()).replace("|", "/") for cell in cells) + " |"

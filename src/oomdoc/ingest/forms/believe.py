@@ -63,7 +63,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("engine_figure", ("figure.",), (), 6),
     Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
     Entity("cluster_event", ("event.",), _cores("event.reason event.message event.object", "event.reason event.message event.type"), 3),
-    Entity("container", ("life.",), _cores("life.begin life.end life.code", "life.lasted life.code", "life.id life.image"), 3),
+    Entity("container", ("life.",), _cores("life.begin life.end life.code", "life.lasted life.code", "life.id life.image", "life.restarts life.code", "life.restarts life.limit"), 3),
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
     Entity("allocator_stat", ("allocator.",), _cores("allocator.reserved allocator.split", "allocator.reserved allocator.retries", "allocator.reserved allocator.allocated"), 4),

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.nvidia_smi.cells import date
-from oomdoc.ingest.request_keys import moment, status
+from oomdoc.ingest.request_keys import MONTHS_IN_MS, moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.intake.cells import is_null
@@ -27,8 +27,8 @@ _NUMBER = regex(
 _COMMA = regex(r"-?0,\d{1,9}")  # no thousands begin with nought
 _INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
 _NULLS = frozenset(
-    ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>")
-)
+    ("", "-", "--", "n/a", "[n/a]", "na", "null", "none", "nan", "unknown", "?", "<none>", "<unset>", "<unknown>", "...", "…")
+)  # fmt: skip
 _FACTORS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1024 * GIB}
 _DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _TEXT = 400
@@ -80,7 +80,7 @@ def unit_of(quantity: Quantity, named: str, values: Sequence[Any]) -> str:
     """The unit of a column's bare numbers: what its name says, else what is usual, else what their size allows.
 
     Bytes: memory of a device or a process below 1024 is told in GiB (no device has 1 TiB), below ten million in MiB, else
-    in bytes. Shares: above 1 they are percent. Durations: 1000 and more are milliseconds.
+    in bytes. Shares: above 1 they are percent. Durations: 1000 and more are milliseconds, or nanoseconds where those were months.
     """
     if named:
         return named
@@ -104,7 +104,7 @@ def unit_of(quantity: Quantity, named: str, values: Sequence[Any]) -> str:
             return "%"
         return "1" if any(0 < value < 1 for value in found) or quantity.unit != "%" else "%"
     if quantity.kind == "seconds":
-        return "ms" if largest >= 1000 else "s" if any(value != int(value) for value in found) else "?"
+        return "ns" if largest >= MONTHS_IN_MS else "ms" if largest >= 1000 else "s" if any(value != int(value) for value in found) else "?"  # fmt: skip
     return quantity.unit
 
 

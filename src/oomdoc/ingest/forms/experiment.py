@@ -6,7 +6,7 @@ An *experiment* has settings of a server as columns and a result: a word (`ok`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oomdoc.ingest.base import TEXT_CAP, Rows
@@ -29,7 +29,7 @@ from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import TIME_UNITS, word_set
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -109,6 +109,14 @@ def experiment_of(
     if "request" in tables and not strong and not asked:
         return None
     return Experiment(tuple(settings), tuple(conditions), outcome, tuple(figures))
+
+
+def in_ms(experiment: Experiment, records: Sequence[Values]) -> Experiment:
+    """An experiment whose latencies name no unit, in milliseconds where one of them is 1000 or more: a table has one writer."""
+    bare = {name for name, quantity, _ in experiment.figures if quantity in _DURATIONS and not TIME_UNITS.keys() & set(grammar.pieces(name)) - {"min", "m"}}  # fmt: skip
+    if not any(is_number(cell) and number_of(cell)[1] == "" and number_of(cell)[0] >= 1000 for name in bare for cell in filled(records, name)):  # fmt: skip
+        return experiment
+    return replace(experiment, figures=tuple((name, quantity, "ms" if name in bare else unit) for name, quantity, unit in experiment.figures))  # fmt: skip
 
 
 OF_SERVING = word_set(
@@ -301,6 +309,7 @@ class ExperimentRows:
                 self._rows.add("trial_figure", line, experiment=self._experiment, attempt=attempt, name="_".join(grammar.pieces(name))[:100], quantity=quantity or None, value=number)  # fmt: skip
 
 
+_DURATIONS = ("ttft_s", "tpot_s", "latency_s")
 _PLAIN = frozenset(("", "hit_tokens", "asked_tokens", "kv_tokens", "kv_blocks", "preemptions", "hit_rate", "tokens_s", "sent", "answered", "failed"))  # fmt: skip
 """Figures that are a number and need no unit."""
 
@@ -317,7 +326,7 @@ def _value_of(cell: Any, quantity: str, unit: str) -> float | None:
             asked = _ASKED_FOR.search(str(cell))
             size = parse_size(asked["size"].replace(",", ""), binary=True) if asked else None
             return None if size is None else float(size)
-        if quantity in ("ttft_s", "tpot_s", "latency_s"):
+        if quantity in _DURATIONS:
             return grammar.seconds_of(str(cell), unit)
         size = size_of(cell, unit or "B", True)
         if size is not None:

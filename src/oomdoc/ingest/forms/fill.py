@@ -76,6 +76,7 @@ class Filler:
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
         self._books = 0
+        self._pod: str | None = None
         self._memos: dict[int, tuple[Taken, dict[str, Any]]] = {}  # kept with its key, so that no other gets its id
 
     def announce(self, line: int, plan: Plan) -> None:
@@ -340,6 +341,12 @@ class Filler:
             code = _ended_with(one.record)
             if code:
                 self.rows.add("process_exit", one.line, name=one.get("life.name"), exit_code=code)
+            return
+        if one.get("life.restarts") is not None and one.get("life.begin") is None:  # a sheet of what there is
+            own: dict[str, Any] = {column: round(value) if isinstance(value, float) else value for column, value in one.columns_of("container").items() if column[0] != "+"}  # fmt: skip
+            if "pod" in own:
+                self._pod = own["pod"] = own["pod"] or self._pod  # cells that were merged are empty below the first
+            self.rows.add("container", one.line, **own)
             return
         code, lasted = one.get("life.code"), one.get("life.lasted")
         begin, end = one.get("life.begin"), one.get("life.end")

@@ -21,7 +21,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
-from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
 from oomdoc.regexes import regex
 
@@ -46,7 +45,7 @@ class Column(NamedTuple):
 _RESIDENT = word_set("rss resident vmrss uss pss anon anonymous maxrss")
 _DEVICE = word_set("gpu gpus vram hbm fb framebuffer cuda device card npu nvml smi nvidia accelerator")
 _HOST = word_set("host ram node system sys dram machine")
-_GROUP = word_set("container pod cgroup docker")
+_GROUP = word_set("container containers pod pods cgroup docker")
 _LEFT = word_set("available avail free unused")
 _IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
 _SUM = word_set("total limit capacity max size installed cap")
@@ -57,7 +56,7 @@ _NO_MEMORY = word_set(
 )
 _SHARE = word_set("pct percent perc percentage share")
 _ACTIVITY = word_set("util utilization utilisation busy activity active")
-_MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
+MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
 _WHEN = word_set(
     "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
 )
@@ -146,7 +145,7 @@ def service(name: str) -> tuple[str, str]:
 
 _COUNTED = word_set("requests request reqs calls answers responses replies n num count total in")
 _ANSWERED = word_set("answered succeeded successful success ok completed served done")
-_FAILED = word_set("errors error failed failures timeouts timeout rejected refused dropped abandoned")
+_FAILED = word_set("errors error failed failure failures timeouts timeout rejected refused dropped abandoned")
 _REFUSALS = frozenset(("408", "429", "499", *map(str, (*range(500, 509), 511, *range(520, 531)))))
 """Statuses with which a request that was well formed gets no answer: of HTTP, and those that proxies add."""
 _OF_STATUS = (
@@ -214,6 +213,9 @@ def column_of(name: str) -> Column:
     >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
     ('pid 4711', 'running', 'running')
     """
+    what, _, whose = name.partition(" | ")
+    if whose:  # `titled`
+        return column_of(what)._replace(who=whose)
     words = pieces(name)
     if not words or len(name) > 100:
         return Column(FIGURE)
@@ -244,7 +246,7 @@ def _of_named(words: list[str]) -> Column | None:
     (('memory', ''), 'client', 'figure', '')
     """
     rest = [word for word in words if word not in _IN_USE and word not in _FILL]
-    if len(rest) == len(words) or not 0 < len(rest) <= _NAME_WORDS or not _MEMORY_WORDS & set(words):
+    if len(rest) == len(words) or not 0 < len(rest) <= _NAME_WORDS or not MEMORY_WORDS & set(words):
         return None
     if any(
         word in _SIZES or word in _NO_MEMORY or word in _SUM | _LEFT | _SHARE | _WHEN | _ORDER | _STATES
@@ -254,34 +256,13 @@ def _of_named(words: list[str]) -> Column | None:
     return Column(MEMORY, who=" ".join(rest)) if any(word.isalpha() and len(word) > 1 for word in rest) else None
 
 
-_TITLE = regex(r"(?P<said>[^,;:()]{2,60})")
-
-
-def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
-    """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
-
-    >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
-    ('ts', 'phase', 'api_812 rss GB', 'hbm_used_mb_npu0')
-    >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
-    (('hour', 'router gpu mem MiB'), ('hour', 'router'))
-    """
-    told = _TITLE.match(title.strip())
-    what = column_of(told["said"].strip()) if told else None
-    if what is None or what.role != MEMORY or not what.unit or what.unit == "%" or what.variant or what.state or what.gpu is not None:  # fmt: skip
-        return names
-    kind = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}.get(what.resource)
-    if kind is None:
-        return names
-    return tuple(f"{name} {kind} {what.unit}" if name and column_of(name) == Column(FIGURE) and not meanings(name) and not is_irrelevant(name) else name for name in names)  # fmt: skip
-
-
 def _share_of(words: tuple[str, ...]) -> Column | None:
     """Memory told as a share of the whole it is of: `host_mem_used_pct`, `RAM %`, `gpu memory percent`; None for other shares.
 
     `MEM %` alone (as `docker stats` heads it) is a container's.
     """
     among = frozenset(words)
-    if not among & _MEMORY_WORDS or among & (_NO_MEMORY - _SHARE - _ACTIVITY) or among & _SUM or not words:
+    if not among & MEMORY_WORDS or among & (_NO_MEMORY - _SHARE - _ACTIVITY) or among & _SUM or not words:
         return None
     if among & _LEFT or (among & _ACTIVITY and not among & (_HOST | _GROUP)):
         return None  # `utilization.memory` of a device is how busy its memory is

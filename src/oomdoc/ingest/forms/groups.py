@@ -21,21 +21,22 @@ from oomdoc.ingest.forms.series import Series, of_both
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
-from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary import meanings
 from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 _NAME_COLUMNS = word_set(
-    "metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name"
+    "metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name metric.type label"
 )
 _VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
 _UNIT_COLUMNS = word_set("unit units")
-_LABEL_COLUMNS = word_set("labels tags label")
+_LABEL_COLUMNS = word_set("labels tags label scope")
 _TIME_COLUMNS = word_set("time t ts timestamp date datetime _time at when @timestamp scraped_at sampled_at")
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
-_KNOWN_SHARE = 0.5  # of the names must be quantities
+_BOOKS = frozenset(("table", "_start", "_stop", "result", ""))  # of Influx's tables: they tell no two moments apart
+_KNOWN_SHARE = 0.3  # of the names must be quantities
 _MOST_RECORDS = 400_000  # of a table in long form
 
 
@@ -71,7 +72,8 @@ def short(name: str) -> str:
 def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     """The columns of a long form; None for another table."""
     names = {short(name): name for record in records for name in record}
-    value = next((names[name] for name in names if name in _VALUE_COLUMNS), None)
+    names |= {name: name for record in records for name in record if name in _NAME_COLUMNS}
+    value = next((names[name] for name in names if name in _VALUE_COLUMNS and any(is_number(record.get(names[name])) for record in records)), None)  # fmt: skip
     if value is None:
         return None
     for wanted in names:
@@ -81,15 +83,30 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
         numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
         if not named or numeric < 0.7 * len(records):
             continue
-        series = sum(kept_name(name) is not None for name in named)
+        series = sum(kept_name(name.partition("{")[0]) is not None for name in named)
         unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
         if 2 * series >= len(named):
             return _Long(names[wanted], value, unit, True)
-        if sum(bool(meanings(name)) for name in named) >= _KNOWN_SHARE * len(named):
+        if sum(bool(meanings(_instance(name)[1])) for name in named) >= _KNOWN_SHARE * len(named):
             return _Long(names[wanted], value, unit, False)
     return None
 
 
+_STORED = regex(r"^prometheus\.googleapis\.com/(.+)/\w+$")  # as Google's store names a series of an exporter
+
+
+def _instance(name: str) -> tuple[str, str]:
+    """Whose a series is and its name, where a legend puts what tells it apart before the name that an exporter gave it.
+
+    >>> _instance("i-07 1 nvidia_smi_memory_used"), _instance("Memory used"), _instance("prometheus.googleapis.com/vllm:x/gauge")
+    (('i-07 1', 'nvidia_smi_memory_used'), ('', 'Memory used'), ('', 'vllm:x'))
+    """
+    whose, _, last = name.rpartition(" ")
+    told = "_" in last and any(map(str.isdigit, whose)) and not meanings(name)
+    return (whose, last) if told else ("", _STORED.sub(r"\1", name))
+
+
+_PAIRED = regex(r'([A-Za-z_]\w*)\s*[=:]\s*"?([^",;{}]*)"?')
 _OF_ROWS = word_set("metric metrics measure measurement quantity figure kpi indicator what")
 _DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
@@ -262,17 +279,21 @@ class Gatherer:
             if last in _TIME_COLUMNS:
                 t = moment(value)
             elif last in _LABEL_COLUMNS and isinstance(value, str):
-                labels += re.findall(r'([A-Za-z_]\w*)\s*[=:]\s*"?([^",;{}]*)"?', value)
+                labels += _PAIRED.findall(value)
             elif last not in _MARGINALIA and isinstance(value, (str, int)) and len(labels) < 64:
                 labels.append((re.sub(r"\W", "_", last), str(value)))
+        series, _, own = str(record.values.get(long.name)).partition("{")  # a legend holds the labels as well
+        labels += _PAIRED.findall(own)
         shown = ",".join(f'{name}="{value}"' for name, value in labels) if labels else None
-        self.filler.series(record.line, t, str(record.values.get(long.name)), shown, record.values.get(long.value))
+        self.filler.series(record.line, t, series, shown, record.values.get(long.value))
 
     def _merge(self, group: Group, long: _Long, record: Record) -> None:
-        common = {
-            name: value for name, value in record.values.items() if name not in (long.name, long.value, long.unit)
-        }
-        name, unit = str(record.values.get(long.name)), record.values.get(long.unit) if long.unit else None
+        common = {name: value for name, value in record.values.items() if name not in (long.name, long.value, long.unit) and name not in _BOOKS}  # fmt: skip
+        common |= {key: cell for name, value in common.items() if short(name) in _LABEL_COLUMNS for key, cell in _PAIRED.findall(str(value))}  # fmt: skip
+        whose, name = _instance(str(record.values.get(long.name)))
+        if whose:
+            common |= {"instance": whose, **({"gpu": whose.split()[-1]} if whose.split()[-1].isdigit() else {})}
+        unit = record.values.get(long.unit) if long.unit else None
         key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
@@ -281,19 +302,19 @@ class Gatherer:
         if found is not None and name not in found.values:
             found.values[name] = value
         elif len(group.records) < _MOST_RECORDS:  # the first of its key, or without a time the next sample
-            group.merged[key] = Record(record.line, record.context, {**common, name: value})
+            group.merged[key] = Record(record.line, "/".join(common), {**common, name: value})
             group.records.append(group.merged[key])
 
     def _unmerge(self, group: Group, context: str) -> None:
         records, group.records, group.merged = group.records, [], {}
-        plan = plan_for([record.values for record in records], context)
-        if plan is None:
-            return
-        known = {taken.name for part in plan.parts for taken in part.columns}
-        unknown = tuple(name for name in plan.unknown if name not in known and not is_irrelevant(name))
-        self.filler.announce(records[0].line, replace(plan, unknown=unknown))
-        for record in records:
-            self.filler.record(record.line, plan, record.values)
+        for labels in dict.fromkeys(record.context for record in records):  # series of other labels are of other things
+            alike = [record for record in records if record.context == labels]
+            plan = plan_for([record.values for record in alike], context)
+            if plan is None:
+                continue
+            self.filler.announce(alike[0].line, plan)
+            for record in alike:
+                self.filler.record(record.line, plan, record.values)
 
 
 class OfLines:

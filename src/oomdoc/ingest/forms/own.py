@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.cells import Values
-from oomdoc.ingest.forms.experiment import OF_SERVING, SPOKEN, Experiment, ExperimentRows, experiment_of
+from oomdoc.ingest.forms.experiment import OF_SERVING, SPOKEN, Experiment, ExperimentRows, experiment_of, in_ms
 from oomdoc.ingest.forms.figures import figure_of
 from oomdoc.ingest.forms.grammar import column_of
 from oomdoc.ingest.forms.prepare import Abridged, unquoted, with_points, writes_commas
@@ -69,6 +69,7 @@ def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> O
         return None
     series = series_of(records, columns, tables)
     experiment = experiment_of(records, columns, tables)
+    experiment = in_ms(experiment, records) if experiment else None
     return Own(series, experiment, commas) if series or experiment else None
 
 

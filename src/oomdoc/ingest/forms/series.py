@@ -103,7 +103,7 @@ def _by_cells(column: Column, cells: Sequence[Any]) -> Column:
     if share_of(cells, lambda cell: bool(_OF_CLUSTER.fullmatch(str(cell).strip()))) >= FIT:
         return column._replace(resource="host")
     units = {number_of(cell)[1] for cell in cells if is_number(cell)}
-    return column._replace(unit=units.pop()) if len(units) == 1 and units <= set(BYTES) else column
+    return column._replace(unit=min(units)) if units and units <= set(BYTES) else column
 
 
 _PROGRAM = regex(r"[A-Za-z][A-Za-z0-9.]{1,40}(?:[-_][A-Za-z0-9.]{1,40}){0,4}")
@@ -266,6 +266,8 @@ class SeriesRows:
     def add(self, line: int, values: Values) -> None:
         """The samples of one record."""
         series = self._series
+        if series.role == grammar.TIME and null(values.get(series.axis)):
+            return  # what rows with a moment come to
         t, elapsed, step = self._when(values.get(series.axis)) if series.axis else (None, None, None)
         who = _named_cells(series.who, values)
         varied = " ".join(str(values.get(name)) for name in series.variant if not null(values.get(name)))

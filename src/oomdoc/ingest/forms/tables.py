@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
 from oomdoc.ingest.forms.cells import seconds_in_year
-from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, column_of, titled
+from oomdoc.ingest.forms.grammar import ELAPSED, ORDINAL, REQUESTS, TIME, Column, column_of
 from oomdoc.ingest.forms.groups import Gatherer, long_form, may_turn, turned
 from oomdoc.ingest.forms.own import is_of_own, own_of
 from oomdoc.ingest.forms.prepare import may_quote
@@ -17,13 +19,14 @@ from oomdoc.ingest.forms.text import Layout
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.words import UNITS, taken_apart
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time
 
 _HEADERS_TRIED = 60  # lines in which a source's first header has to be
 _AHEAD = 24  # rows below a header that are looked at
 _STAMP_LINE = regex(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
-_BEGINS = regex(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
+_BEGINS = regex(r"\s*(?:[^\W\d]|[@%#,;|\"'+│┃║┌┏╔╭])")
 _PS = regex(
     r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
@@ -39,7 +42,7 @@ def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[
     rows = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
-        if cells is not None and tuple(cells) != layout.names:
+        if cells is not None and tuple(cells) != layout.names and not _are_kinds(cells):
             rows.append(dict(zip(names, cells, strict=True)))
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
@@ -55,7 +58,10 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
     if len(line) > 4000 or not _BEGINS.match(line) or _PS.match(line):
         return None
     best: tuple[int, int, Layout] | None = None
+    below = lines[at + 1].strip() if at + 1 < len(lines) else ""
     for place, layout in enumerate(texts.layouts(line)):
+        if layout.names[0] == texts.NAMELESS and _INDEX.fullmatch(below):  # pandas names its index on a line of its own
+            layout = replace(layout, names=(below, *layout.names[1:]))
         names = titled(layout.names, _above(lines, at, layout) or title)
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
@@ -86,6 +92,18 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
     return best[2] if best else None
 
 
+_MARGIN = regex(r"(?i)(?:grand )?totals?|sum|max(?:imum)?|min(?:imum)?|mean|avg|average:?|median|summe|gesamt")
+_INDEX = regex(r"[A-Za-z_]\w{0,39}")
+_KINDS = regex(
+    r"(?i)(?:str|bool|object|category|[iuf]\d\d?|int\d*|float\d*|datetime.{0,30}|id|[KMGT]?i?B|ms|s|%|C|W|-{3})?"
+)
+
+
+def _are_kinds(cells: Sequence[str]) -> bool:
+    """Whether a row tells what its columns hold: their units, or their types as polars prints them."""
+    return any(cells) and all(_KINDS.fullmatch(cell.strip("[]() ")) for cell in cells)
+
+
 def _pivots(rows: Sequence[dict[str, Any]], long: Any) -> bool:
     """Whether the names of a long form make a table of ours."""
     common = {name: value for name, value in rows[0].items() if name not in (long.name, long.value, long.unit)}
@@ -112,7 +130,7 @@ class _Alike:
     def repeats(self, line: str) -> bool:
         """Whether this line is one more of them."""
         shape = (line.count(","), line.count(";"), line.count("|"), line.count("\t"), line.count(" "))
-        self._times = self._times + 1 if shape == self._shape else 0
+        self._times = self._times + 1 if shape == self._shape and line[:1] != "#" else 0
         self._shape = shape
         return self._times >= _ALIKE
 
@@ -146,10 +164,14 @@ class Tables:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells):
                     taken.add(at)
-                    if self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
+                    if names_time(self._names[0]) and _MARGIN.fullmatch(cells[0]):
+                        continue  # what the rows above come to
+                    if _are_kinds(cells):
+                        self._names = tuple(f"{name} [{kind}]" if name and kind.lower() in UNITS and not any(match.unit for match in meanings(name)) else name for name, kind in zip(self._names, cells, strict=True))  # fmt: skip
+                    elif self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
                     continue
-                if texts.is_rule(line):
+                if texts.is_rule(line) or line.strip() == self.layout.names[0]:
                     taken.add(at)
                     continue
             if _STAMP_LINE.match(line) and len(line) < 60:
@@ -188,9 +210,37 @@ class Tables:
         self._gatherer.add(Record(line, f"#{self._tables}", values))
 
 
+_CLAUSES = regex(r"[,;:()]|\s[-–—]\s")
+_TOLD_UNIT = regex(r"(?<![\d.])(?<![\d.] )\b[KMGT]i?B\b")  # `96 GiB` is a size, and no unit of others
+_TITLED = {"host": "rss", "gpu": "gpu mem", "container": "container mem"}
+
+
+def titled(names: tuple[str, ...], title: str) -> tuple[str, ...]:
+    """The names of columns below a title that says what all of them hold, for those that do not say it themselves.
+
+    >>> titled(("ts", "phase", "api_812", "hbm_used_mb_npu0"), "rss_gb")
+    ('ts', 'phase', 'rss GB | api_812', 'hbm_used_mb_npu0')
+    >>> titled(("hour", "router"), "VRAM [MiB] of each process, every hour"), titled(("hour", "router"), "notes of Tuesday")
+    (('hour', 'gpu mem MiB | router'), ('hour', 'router'))
+    >>> titled(("time", "a-0"), "container memory of the chat pods; values in GiB; limit 96 MiB"), titled(("time", "a-0"), "disk of the pods; in GiB")
+    (('time', 'container mem GiB | a-0'), ('time', 'a-0'))
+    """
+    unit = _TOLD_UNIT.search(title)
+    clauses = [clause.strip() for clause in _CLAUSES.split(title) if 1 < len(clause.strip()) <= 60]
+    said = ((clause, column_of(clause if unit is None or _TOLD_UNIT.search(clause) else f"{clause} {unit[0]}")) for clause in clauses)  # fmt: skip
+    what = next((one for clause, one in said if one.role == grammar.MEMORY and (not one.variant or grammar.MEMORY_WORDS & set(grammar.pieces(clause))) and one.unit not in ("", "%") and not one.state and one.gpu is None and one.resource in _TITLED), None)  # fmt: skip
+    if what is None:
+        return names
+    kind = _TITLED[what.resource]
+    own = (bool(name) and column_of(name)._replace(unit="") == Column(grammar.FIGURE) and "byte" not in name and not meanings(name) and not is_irrelevant(name) for name in names)  # fmt: skip
+    told = (f"{name} {kind} {what.unit}" if taken_apart(f"{name} x").device is not None else f"{kind} {what.unit} | {name}" for name in names)  # fmt: skip
+    return tuple(whole if is_own else name for name, is_own, whole in zip(names, own, told, strict=True))
+
+
 _HEADING = regex(r"\s*(?:(?:[#=*>;%-]{1,6}|//+)\s*(?=\w))?(?P<said>[^|\t]{2,160}?)\s*(?:[:：]|[=#*-]{2,})?\s*$")
 _CLAUSE = regex(r"\s*[,;，；、]\s*")
 _DAY = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)\w*|day \d+|(?:on )?\d{4}-\d\d-\d\d.{0,12})")
+_CAPTIONS = 4  # rows above the header of a sheet, blank ones among them
 FAR = 2
 """Lines in which a heading stands above its table: a blank one, a rule or a fence between."""
 
@@ -219,6 +269,10 @@ def _is_day(text: str) -> bool:
 
 
 def _above(lines: Sequence[str], at: int, layout: Layout) -> str | None:
+    if layout.cut in (",", ";", "\t"):  # in a sheet a caption is a row of which few cells are filled
+        filled = ([cell for cell in texts.delimited(line, layout.cut) if cell] for line in lines[max(0, at - _CAPTIONS) : at])  # fmt: skip
+        if captions := [cell for cells in filled if len(cells) <= len(layout.names) // 2 for cell in cells]:
+            return "; ".join(captions)
     above = [line for line in lines[max(0, at - FAR) : at] if line.strip() and not texts.is_rule(line)]
     if not above or typed(above[-1]) is not None or _STAMP_LINE.match(above[-1]) or layout.cells(above[-1]) is not None:
         return None

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from oomdoc.regexes import regex
 
 _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})
+_THIN = str.maketrans("\u00a0\u2009\u202f", "   ")  # blanks between groups of digits
 _RULE = regex(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
 _GAPS = regex(r"\s{2,}|\t")
 _CELL = regex(r"\S+(?: \S+)*")
 _HEADER_CELL = regex(
-    r"[\"']?(?:--)?(?:[^\W\d]|[_@%#])(?:[\w .,:/%@()\[\]\-#?=+&>~'’]{0,60}|[\w:]{3,100}\{.{0,400}\}|\w{2,40}(?: ?by ?\(.{1,100}\))? ?\(.{3,400}\))[\"']?$"
+    r"\d{1,3}(?:\.\d{1,3})?%$|[\"']?(?:--)?(?:[^\W\d]|[_@%#])(?:[\w .,:/%@()\[\]\-#?=+&>~'’]{0,60}|[\w:]{3,100}\{.{0,400}\}|\w{2,40}(?: ?by ?\(.{1,100}\))? ?\(.{3,400}\))[\"']?$"
 )
 _LINE_CAP = 16 << 10
 MOST_COLUMNS = 400
@@ -38,12 +39,13 @@ class Layout:
     def cells(self, line: str) -> list[str] | None:
         """The cells of a row; None for a line that is no row of this table."""
         line = line[:_LINE_CAP].rstrip("\r\n")
+        line = line if line.isascii() else line.translate(_THIN)
         if self.cut == "|":
             line = line.translate(_BOXES)
             if line.count("|") < len(self.names) - 1 or _RULE.match(line):
                 return None
             quoted = '"' in line and line.lstrip()[:1] != "|"
-            cells = _delimited(line, "|") if quoted else _barred(line)
+            cells = delimited(line, "|") if quoted else _barred(line)
             if self.inner:
                 cells = _within(cells, self.inner)
         elif self.cut == "  ":
@@ -55,7 +57,7 @@ class Layout:
             if cells and _TWO_FIGURES.match(cells[-1]):
                 return None  # its columns are apart by more than a blank
         else:
-            cells = _delimited(line, self.cut)
+            cells = delimited(line, self.cut)
         return cells if len(cells) == len(self.names) else None
 
     def _by_columns(self, line: str) -> list[str] | None:
@@ -103,7 +105,8 @@ def _plain(cell: str) -> str:
     return cell.strip().strip("*`").strip()
 
 
-def _delimited(line: str, delimiter: str) -> list[str]:
+def delimited(line: str, delimiter: str) -> list[str]:
+    """The cells of a line between delimiters; [] for one whose quotes do not close."""
     if '"' in line:
         try:
             return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
@@ -114,7 +117,7 @@ def _delimited(line: str, delimiter: str) -> list[str]:
 
 def is_rule(line: str) -> bool:
     """Whether a line only draws: `|---|---|`, `+-----+`."""
-    return bool(_RULE.match(line))
+    return bool(_RULE.match(line.translate(_BOXES)))
 
 
 def layouts(line: str) -> Iterator[Layout]:
@@ -125,7 +128,7 @@ def layouts(line: str) -> Iterator[Layout]:
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):
             if cut != "|":
-                names = _legends([_plain(cell).strip("\"'") for cell in _delimited(text, cut)])
+                names = _legends([_plain(cell).strip("\"'") for cell in delimited(text, cut)])
             elif any(map(_GAPS.search, names := _barred(plain))):
                 apart = [_GAPS.split(cell) for cell in names]
                 if _named(inner := [name for cell in apart for name in cell]):

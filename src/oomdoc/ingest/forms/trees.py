@@ -163,6 +163,12 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
             if isinstance(entry, dict):
                 made = True
                 yield from exploded(line, f"{context}.{name}" if context else name, entry, flat)
+    points = next((cells for cells in columns.values() if all(isinstance(cell, list) and len(cell) == 2 for cell in cells)), [])  # fmt: skip
+    if points and any(isinstance(name, str) for name in flat.values()):  # a series: its moments and values in pairs
+        unit = next((entry.get("short_name") for name, entries in lists if name == "unit" for entry in entries[:1] if isinstance(entry, dict)), None)  # fmt: skip
+        for t, number in points:
+            yield Record(line, context, {**flat, "time": t, "value": number, "unit": unit}, frozenset(shared))
+        return
     if len(columns) > 1:
         for record in of_columns(line, context, columns):
             made = True
@@ -225,6 +231,8 @@ def _flatten(
     for key, entry in value.items():
         name = f"{prefix}{key}"
         if isinstance(entry, dict):
+            if len(entry) == 1 and (only := next(iter(entry))).endswith("Value"):  # `{"int64Value": "12"}`
+                entry = {"value": entry[only]}
             if set(entry) <= {"value", "unit"} and "value" in entry and not isinstance(entry["value"], (dict, list)):
                 unit = entry.get("unit")
                 flat[name] = f"{entry['value']} {unit}" if unit and entry["value"] is not None else entry["value"]

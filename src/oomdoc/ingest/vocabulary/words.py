@@ -103,7 +103,7 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     ("gpu", "karte, grafikkarte, carte, carte graphique, tarjeta, placa, scheda, karta, karty"),
     ("preemptions", "preemptionen, verdrangungen, preemptees, expulsiones, preempciones, preempcoes, prelazioni, wywlaszczenia"),
     ("requests", "anfragen, requetes, peticiones, solicitudes, pedidos, requisicoes, richieste, zapytania, zadania"),
-    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, datum uhrzeit, heure, horodatage, date heure, hora, fecha, fecha hora, fecha y hora, data hora, data e hora, data ora, horario, orario, ora, godzina, czas"),
+    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, datum uhrzeit, datum, heure, horodatage, date heure, hora, fecha, fecha hora, fecha y hora, data hora, data e hora, data ora, horario, orario, ora, godzina, czas"),
     ("first token", "erstes token, erster token, premier token, premier jeton, primer token, primeiro token, primo token, pierwszy token"),
     ("arrival", "ankunft, eingang, arrivee, llegada, chegada, arrivo, przybycie, nadejscie"),
     ("end", "ende, fin, koniec"),
@@ -120,7 +120,7 @@ _TONGUES: tuple[tuple[str, str], ...] = (
     # written without blanks between words
     ("time", "时间, 時間, 时刻, 時刻, 日時, 시간, 시각, время"),
     ("phase", "阶段, 階段, 段階, 状态, 狀態, 状態, 단계, 상태, состояние"),
-    ("gpu memory", "显存, 顯存"),
+    ("gpu memory total", "总显存, 總顯存"), ("gpu util", "算力利用率, 显卡利用率"), ("gpu index", "卡号, 卡號"), ("gpu memory", "显存, 顯存"),
     ("host memory", "主机内存, 系统内存"),
     ("memory", "内存, 記憶體, メモリ, 메모리, память"),
     ("used", "已用, 已使用, 占用, 使用量, 使用中, 使用, 사용량, 사용, занято, используется"),
