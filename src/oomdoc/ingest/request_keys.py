@@ -59,7 +59,7 @@ _FACTORS: Mapping[str, float] = {
 _CONTAINERS = frozenset(
     ("usage", "response", "body", "responsebody", "data", "metainfo", "metrics", "request", "requestbody", "attributes",
      "metadata", "payload", "result", "record", "fields", "jsonpayload", "extra", "prompttokensdetails",
-     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message")
+     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message", "http")
 )  # fmt: skip
 """Keys under which another object is looked into; never messages, prompts or choices."""
 DEPTH = 5
@@ -295,6 +295,9 @@ def word(value: Any) -> str | None:
     return _text(str(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+_NANOSECONDS = 1e9
+
+
 class Bare:
     """The unit of durations whose key names none: decided once a source, from the first values that tell."""
 
@@ -302,11 +305,11 @@ class Bare:
         self.divisor: float | None = None
 
     def see(self, values: Iterable[float]) -> None:
-        """Learn from values without a unit: milliseconds where one is 1000 or more, seconds where one has a fraction."""
+        """Learn from values without a unit: milliseconds where one is 1000 or more, nanoseconds where these would be days, seconds where one has a fraction."""
         if self.divisor is None:
             seen = list(values)
             if seen and max(seen) >= 1000:
-                self.divisor = 1e3
+                self.divisor = 1e9 if max(seen) >= _NANOSECONDS else 1e3
             elif any(value != int(value) for value in seen):
                 self.divisor = 1.0
 
