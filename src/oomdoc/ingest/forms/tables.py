@@ -25,7 +25,7 @@ _AHEAD = 24  # rows below a header that are looked at
 _STAMP_LINE = regex(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
 _BEGINS = regex(r"\s*(?:[^\W\d]|[@%#|\"'+│┃║┌┏╔╭])")
 _PS = regex(
-    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
+    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?i:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
 _REMARK = regex(r"(?<=\w)[ \t]{1,8}# .{2,200}$")
 """What somebody wrote behind a header: where its figures are from."""
