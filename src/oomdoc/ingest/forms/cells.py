@@ -22,7 +22,7 @@ from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 Values = Mapping[str, Any]
 """A record: what its cells say, by the names of their columns."""
 _NUMBER = regex(
-    r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
+    r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, '_]\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
 )
 _COMMA = regex(r"-?0,\d{1,9}")  # no thousands begin with nought
 _INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
@@ -60,7 +60,7 @@ def number_of(value: Any) -> tuple[float, str]:
         match = _NUMBER.fullmatch(value.strip())
         if match and match[1] not in ("", "-"):
             try:
-                plain = match[1].replace(",", ".") if _COMMA.fullmatch(match[1]) else re.sub(r"[, ']", "", match[1])
+                plain = match[1].replace(",", ".") if _COMMA.fullmatch(match[1]) else re.sub(r"[, '_]", "", match[1])
                 return float(plain), match[2] or ""
             except ValueError:
                 pass
@@ -300,7 +300,7 @@ def size_of(cell: Any, unit: str, binary: bool) -> int | None:
         return None
     number, behind = number_of(cell) if is_number(cell) else (0.0, "?")
     if behind:
-        value = parse_size(str(cell), binary=binary)
+        value = parse_size(str(cell).replace("_", ""), binary=binary)
     else:
         factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
         value = round(number * factor)
