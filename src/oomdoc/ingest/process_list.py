@@ -78,11 +78,7 @@ _COMMANDS = ("COMMAND", "CMD", "COMM", "ARGS")
 
 
 def _cells(header: Sequence[str], raw: str) -> dict[str, str]:
-    """The cells of a row under the names of a header; a command may hold blanks, wherever its column stands.
-
-    >>> _cells(["PID", "COMMAND", "SWAP", "RSS"], " 41 /bin/a b --c   0  1.5G ")
-    {'PID': '41', 'COMMAND': '/bin/a b --c', 'SWAP': '0', 'RSS': '1.5G'}
-    """
+    """The cells of a row under the names of a header; a command may hold blanks, wherever its column stands."""
     at = next((at for at, name in enumerate(header) if name in _COMMANDS), len(header) - 1)
     begin = raw.split(None, at)
     end = begin.pop().rsplit(None, len(header) - at - 1) if len(begin) > at else []
@@ -102,18 +98,12 @@ class HostLine:
     def notes(self, raw: str) -> list[dict[str, Any]]:
         """The notes of one line; none but for the line that completes them."""
         if found := _TOP_MEMORY.match(raw):
-            unit = _LETTERS[found["unit"].lower()]
-            self._sizes = {topic: _number(found[name]) * unit for name, topic in _OF_TOP.items()}
+            self._sizes = {topic: float(_resident(found[name] + found["unit"]) or 0) for name, topic in _OF_TOP.items()}
         elif self._sizes and (found := _TOP_READY.match(raw)):
             sizes, self._sizes = self._sizes, {}
-            sizes["host-ready"] = _number(found["size"]) * _LETTERS[found["unit"].lower()]
+            sizes["host-ready"] = float(_resident(found["size"] + found["unit"]) or 0)
             return [{"topic": topic, "value": value, "text": raw.strip()[:_TEXT]} for topic, value in sizes.items()]
         return []
-
-
-def _number(printed: str) -> float:
-    """A number of `top`, which a locale may have written with a comma."""
-    return float(printed.replace(",", "."))
 
 
 class Tops:

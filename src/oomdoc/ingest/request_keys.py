@@ -295,9 +295,6 @@ def word(value: Any) -> str | None:
     return _text(str(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_NANOSECONDS = 1e9
-
-
 class Bare:
     """The unit of durations whose key names none: decided once a source, from the first values that tell."""
 
@@ -309,7 +306,7 @@ class Bare:
         if self.divisor is None:
             seen = list(values)
             if seen and max(seen) >= 1000:
-                self.divisor = 1e9 if max(seen) >= _NANOSECONDS else 1e3
+                self.divisor = 1e9 if max(seen) >= 1e9 else 1e3
             elif any(value != int(value) for value in seen):
                 self.divisor = 1.0
 

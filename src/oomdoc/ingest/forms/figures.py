@@ -23,9 +23,7 @@ def with_unit(name: str, column: Column, cells: Sequence[Any]) -> Column:
     whole = all(_SIZED.fullmatch(str(cell).strip()) for cell in cells)
     if not whole or len(units) != 1:
         return column
-    named = grammar.column_of(
-        f"{name} {(unit := units.pop())}"
-    )  # it may be memory of somebody, now that it is known to be of bytes
+    named = grammar.column_of(f"{name} {(unit := units.pop())}")  # whose memory it is, now that it is one of bytes
     return named if column.role == grammar.FIGURE and named.role == grammar.MEMORY and named.resource else column._replace(unit=unit)  # fmt: skip
 
 
