@@ -34,6 +34,7 @@ _TEXT = 300
 _HEAD_LINES = 12
 """Lines in which the header must come: people write a line or two above a listing."""
 _NAME = 120
+_COMMANDS = ("COMMAND", "CMD", "COMM", "ARGS")
 
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
@@ -72,9 +73,6 @@ _OF_TOP = {"total": "host-size", "free": "host-idle", "used": "host-in-use"}
 _ATOP = regex(r"ATOP - \S{1,80}\s+(?P<day>\d{4}/\d\d/\d\d)\s+(?P<clock>\d\d:\d\d:\d\d)")
 _BUSY = 0.05
 """Share of a core below which a process does nothing that matters: a list has hundreds of those."""
-
-
-_COMMANDS = ("COMMAND", "CMD", "COMM", "ARGS")
 
 
 def _cells(header: Sequence[str], raw: str) -> dict[str, str]:
