@@ -78,3 +78,32 @@ def test_a_line_for_each_device_with_its_users() -> None:
 
 def test_a_list_of_links_shows_no_device() -> None:
     assert not rows("[0] a name | first | 3 / 4 pages |\n[1] another | second | 12 / 400 pages |\n", "gpu_sample")
+
+
+PM2 = """\
+┌────┬──────────┬─────────┬───────┬────┬──────────┬──────────┐
+│ id │ name     │ mode    │ pid   │ ↺  │ status   │ mem      │
+├────┼──────────┼─────────┼───────┼────┼──────────┼──────────┤
+│ 0  │ chat     │ fork    │ 611   │ 9  │ online   │ 2.5gb    │
+│ 1  │ front    │ fork    │ 612   │ 0  │ online   │ 512.0mb  │
+└────┴──────────┴─────────┴───────┴────┴──────────┴──────────┘
+"""
+POWERSHELL = """\
+Name        Id WS(GB) PM(MB)
+----        -- ------ ------
+vmmem     4711  12.50  13100
+python     902   1.50   2900
+"""
+
+
+def test_a_sign_may_head_a_column_and_a_rule_below_a_header_is_no_row() -> None:
+    assert [(row["name"], row["bytes"]) for row in rows(PM2, "process_memory")] == [
+        ("chat (pid 611)", 2_500_000_000),
+        ("front (pid 612)", 512_000_000),
+    ]
+    assert [(row["name"], row["bytes"]) for row in rows(POWERSHELL, "process_memory")] == [
+        ("vmmem", 25 * GIB // 2),
+        ("python", 3 * GIB // 2),
+    ]
+    assert not rows(PM2.replace("mem ", "age ").replace("gb", "d ").replace("mb", "d "), "process_memory")
+    assert not rows(POWERSHELL.replace("WS(GB)", "Weight"), "process_memory")

@@ -39,7 +39,7 @@ def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[
     rows = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
-        if cells is not None and tuple(cells) != layout.names:
+        if cells is not None and tuple(cells) != layout.names and not texts.is_rule(line):
             rows.append(dict(zip(names, cells, strict=True)))
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
@@ -144,7 +144,7 @@ class Tables:
                 self.end()  # what follows is the answer to another command
             if self.layout is not None:
                 cells = self.layout.cells(line)
-                if cells is not None and not _is_prose(cells):
+                if cells is not None and not _is_prose(cells) and not texts.is_rule(line):
                     taken.add(at)
                     if self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
