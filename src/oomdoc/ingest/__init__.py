@@ -228,6 +228,8 @@ def read(ingestor: Ingestor, path: str, chunks: Iterable[Chunk], among_many: boo
     yield from batches
     data = _one(held)
     if data is not None:
+        if ingestor.KIND in (text_log.KIND, notes.KIND) and request_log.TELLING.search(data):
+            yield from request_log.one_by_one(data)
         for telling, tell in (*_TELLING, *(() if strange else _TELLING_OF_SERVICE)):
             if telling.search(data):
                 yield from tell(data)

@@ -11,6 +11,9 @@
     $ kubectl get pod engine-0 -o json | jq '.status.containerStatuses[0].restartCount, .spec.nodeName'
     6
     "node-3"
+    $ kubectl get pods -o custom-columns=POD:.metadata.name,RC:.status.containerStatuses[*].restartCount
+    POD        RC
+    engine-0   6,0
     $ nvidia-smi --query-gpu=memory.used,memory.total --format=csv,noheader
     71012 MiB, 81559 MiB
     $ du -sh /models/chat-70b
@@ -154,13 +157,17 @@ class Answers:
         asked, cut = _after(words, ("-o", "--output"), "jsonpath="), _cut(behind)
         if asked is None:
             asked = "json" if cut and _after(words, ("-o", "--output"), "") == "json" else None
-        if asked is None:
+        columns = _after(words, ("-o", "--output"), "custom-columns=")
+        if asked is None and columns is None:
             return
         plain = _plain_words(words[words.index("get") + 1 :])
         resource, _, name = (plain[0] if plain else "").partition("/")
         name = name or (plain[1] if len(plain) > 1 and plain[1] != asked else "")
         kind = _KINDS.get(resource.lower())
         if kind is None:
+            return
+        if asked is None:
+            self._columns(kind, columns or "", output)
             return
         target = self._object(kind, "" if set(name) <= {".", "…"} else name)
         target.setdefault("kind", kind)
@@ -170,6 +177,24 @@ class Answers:
             self._put_values(target, cut, output)
         else:
             self._put(target, [match["path"] for match in _JSONPATH.finditer(asked)], output)
+
+    def _columns(self, kind: str, asked: str, output: Sequence[tuple[int, str]]) -> None:
+        """A table whose columns were asked for by paths: each row is an object. Several values in a cell are of its containers, in
+        their order; where some have none, of those that restarted, if there are as many."""
+        paths = [column.partition(":")[2] for column in asked.split(",")]
+        starts = [word.start() for word in re.finditer(r"\S+", output[0][1])]
+        for number, line in output[1:] if len(starts) == len(paths) else ():
+            cells = (line[begin:end].strip() for begin, end in zip(starts, (*starts[1:], None), strict=True))
+            told = {path: cell.split(",") for path, cell in zip(paths, cells, strict=True) if cell not in ("", "<none>")}  # fmt: skip
+            width = max((len(values) for path, values in told.items() if "[*]" in path), default=0)
+            again = [at for path, values in told.items() if path.endswith("restartCount") for at, value in enumerate(values) if value != "0"]  # fmt: skip
+            target = self._object(kind, ",".join(told.get(".metadata.name", [str(number)])))
+            target.setdefault("kind", kind)
+            for path, values in told.items():
+                some = again if "containerStatuses" in path and len(values) == len(again) else ()
+                places = range(width) if len(values) == width else some
+                several = [(path.replace("[*]", f"[{at}]"), _plain(value)) for at, value in zip(places, values, strict=False)]  # fmt: skip
+                self._fill(target, several if "[*]" in path else [(path, _plain(",".join(values)))], [(number, line)])
 
     def _node(self, output: Sequence[tuple[int, str]]) -> None:
         """What is left of a description of a node: its memory; the smaller of two is what pods may have of it."""

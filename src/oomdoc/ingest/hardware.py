@@ -58,24 +58,37 @@ _IN_PROSE = regex(
 
 _QUERIED = regex(r", ?\d{4,6} MiB\b")
 """What `nvidia-smi --query-gpu=name,memory.total` prints behind a name, wherever somebody quotes it."""
+_AMOUNT = r"\d{1,3}(?:[ ,]\d{3})+(?:\.\d+)?|\d{1,7}(?:[.,]\d{1,3})?"
 _OCCUPIED = regex(
-    rf"\bGPU ?(?P<gpu>\d{{1,3}})\b[^\d\n]{{0,30}}?(?P<part>\d[\d,]*(?:\.\d+)?(?:\s?[KMGT]i?B)?)\s*(?P<free>free\s)?\s*(?:used |in use )?"
-    rf"(?:/|of|out of)\s*(?P<total>{SIZE})(?P<after>\s*(?:is |are )?free)?",
+    r"(?:(?<![^\W\d_])(?:gpu|card|carte|karte|tarjeta|scheda|显?卡) ?#?(?P<gpu>\d{1,3})|(?<!\d)(?P<before>\d{1,2}) ?号(?:gpu|显?卡))(?![A-Za-z\d.])"
+    rf"(?P<between>[^|;。\n]{{0,30}}?)(?<![\w.,/-])(?P<part>{_AMOUNT}) ?(?P<unit>[KMGT]i?[Bo]\b)?\s*(?P<free>free\s)?\s*(?:used |in use )?"
+    rf"(?:(?:/|of|out of|von|sur|de|di|z|，?共)\s*(?P<total>{_AMOUNT}) ?(?P<whole>[KMGT]i?[Bo])(?![A-Za-z]))?(?P<after>\s*(?:is |are )?free)?",
     re.I,
 )
+_NO_USE = regex(r"(?i)need|alloc|limit|model|weight|wants|fits")
 
 
 def occupied(text: str) -> Iterator[dict[str, Any]]:
-    """How full each device is: `GPU 0: 45.2 of 47.5 GiB`, `GPU 1: 3 MiB / 81559 MiB`, `GPU 2: 10 GiB free of 24 GiB`."""
+    """How full each device is: `GPU 0: 45.2 of 47.5 GiB`, `carte 1 : 3 Mio sur 81 559 Mio`, `GPU 2: 10 GiB free of 24 GiB`.
+
+    Beside such a device a size alone is what another one holds: `gpu1 is at 40 of 45 GB, gpu0 only at 9 GB`.
+    """
     if "capacity" in text:
         return
-    for match in _OCCUPIED.finditer(text):
-        unit = re.sub(r"[^A-Za-z]", "", match["total"])
-        part, total = (parse_size(match[name], binary=True, unit=unit) for name in ("part", "total"))
-        if part is None or total is None or part > total:
+    found = [match for match in _OCCUPIED.finditer(text) if not _NO_USE.search(match["between"])]
+    for match in found if any(match["total"] for match in found) else ():
+        part, total = _amount(match["part"], match["unit"] or match["whole"]), _amount(match["total"], match["whole"])
+        free = match["free"] or match["after"] or re.search(r"\bfree\b", match["between"])
+        if part is None or (total is None and (match["total"] or free)) or (total is not None and part > total):
             continue
-        free = match["free"] or match["after"] or re.search(r"\bfree\b", text[match.start() : match.start("part")])
-        yield {"gpu": int(match["gpu"]), "used_bytes": total - part if free else part, "total_bytes": total}
+        used = total - part if free and total is not None else part
+        yield {"gpu": int(match["gpu"] or match["before"]), "used_bytes": used, "total_bytes": total}
+
+
+def _amount(number: str | None, unit: str | None) -> int | None:
+    """Bytes of a number in any locale: thousands behind a comma or a blank, a decimal comma, `Mio` of French tools."""
+    plain = re.sub(r"[ ,](?=\d{3}(?:\D|$))", "", number or "").replace(",", ".")
+    return parse_size(plain + re.sub("[oO]$", "B", unit), binary=True) if plain and unit else None
 
 
 class Devices:

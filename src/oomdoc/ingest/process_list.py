@@ -6,7 +6,7 @@
 Of `ps` and of samples each process is a row of `process_memory` (resident set, KiB as `ps` prints it); a large process of the
 engine whose parent is process 1 is a note `orphan-process`, for its server is gone, unless process 1 is that server, as in most
 containers. Of `top` the use of the processor is taken
-(`process_cpu`), what its head tells of the host's memory (notes, as of `free`), and where it was called three times or more, the resident sets, with the clock of its first line: one call alone rounds memory
+(`process_cpu`), what its head tells of the host's memory (notes, as of `free`), and where it was called twice or more, the resident sets, with the clock of its first line: one call alone rounds memory
 and shows no course. What `docker stats` tells is `container_stats`'. Names in a list are no statements: free text
 never reads one. A `kill -9 PID` typed between listings is a `host_event` (`killed-by-operator`).
 """
@@ -34,6 +34,7 @@ _TEXT = 300
 _HEAD_LINES = 12
 """Lines in which the header must come: people write a line or two above a listing."""
 _NAME = 120
+_COMMANDS = ("COMMAND", "CMD", "COMM", "ARGS")
 
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
@@ -50,6 +51,7 @@ _ENDS = regex(r"(?:sudo\s+)?kill -(?:s\s?)?(?:9|KILL|SIGKILL)\s+\d")
 _SERVER = regex(r"(?i)\bpython[\d.]*\b|vllm|api_server")
 _RAY_TITLE = regex(r"^(ray::\w{1,100})\.\w{1,100}")  # a busy actor bears the name of its call as well
 _VMRSS = regex(r"^VmRSS:\s+(?P<kib>\d{1,15}) kB")
+_RULE = regex(r"[-=\s]{3,}$")  # before the sum of what `smem` lists
 _STATUS = regex(r"(?:Name|Tgid|VmPeak|VmSize|Threads):\t")
 
 
@@ -61,12 +63,12 @@ def resident(text: str) -> dict[str, Any] | None:
 
 _TOP = regex(r"^\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _TOP_BEGIN = regex(r"\s*top - (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) up\b")
-_LISTINGS = 3
-"""Calls of `top` that show a course."""
+_LISTINGS = 2
+"""Fewest calls of `top` that show a course."""
 _RES = regex(r"(?P<number>\d{1,12}(?:[.,]\d{1,3})?)(?P<unit>[kmgtKMGT])?$")
 _LETTERS = {"": KIB, "k": KIB, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
-_TOP_MEMORY = regex(r"\s*(?P<unit>[KMGT])iB Mem\s*: *(?P<total>[\d.]{1,16}) total, *(?P<free>[\d.]{1,16}) free, *(?P<used>[\d.]{1,16}) used\b")  # fmt: skip
-_TOP_READY = regex(r"\s*(?P<unit>[KMGT])iB Swap\s*:.{0,80}?(?P<size>[\d.]{1,16}) avail Mem\s*$")
+_TOP_MEMORY = regex(r"\s*(?P<unit>[KMGT])iB Mem\s*: *(?P<total>[\d.,]{1,16}) total, *(?P<free>[\d.,]{1,16}) free, *(?P<used>[\d.,]{1,16}) used\b")  # fmt: skip
+_TOP_READY = regex(r"\s*(?P<unit>[KMGT])iB Swap\s*:.{0,80}?(?P<size>\d[\d.,]{0,16}) avail Mem\s*$")
 _OF_TOP = {"total": "host-size", "free": "host-idle", "used": "host-in-use"}
 _ATOP = regex(r"ATOP - \S{1,80}\s+(?P<day>\d{4}/\d\d/\d\d)\s+(?P<clock>\d\d:\d\d:\d\d)")
 _BUSY = 0.05
@@ -74,12 +76,15 @@ _BUSY = 0.05
 
 
 def _cells(header: Sequence[str], raw: str) -> dict[str, str]:
-    """The cells of a row under the names of a header; the last one, a command, may hold blanks."""
-    return dict(zip(header, raw.split(None, len(header) - 1), strict=False))
+    """The cells of a row under the names of a header; a command may hold blanks, wherever its column stands."""
+    at = next((at for at, name in enumerate(header) if name in _COMMANDS), len(header) - 1)
+    begin = raw.split(None, at)
+    end = begin.pop().rsplit(None, len(header) - at - 1) if len(begin) > at else []
+    return dict(zip(header, (*begin, *map(str.strip, end)), strict=False))
 
 
 def _command(cell: dict[str, str]) -> str | None:
-    return next((cell[key] for key in ("COMMAND", "CMD", "COMM", "ARGS") if key in cell), None)
+    return next((cell[key] for key in _COMMANDS if key in cell), None)
 
 
 class HostLine:
@@ -91,11 +96,10 @@ class HostLine:
     def notes(self, raw: str) -> list[dict[str, Any]]:
         """The notes of one line; none but for the line that completes them."""
         if found := _TOP_MEMORY.match(raw):
-            unit = _LETTERS[found["unit"].lower()]
-            self._sizes = {topic: float(found[name]) * unit for name, topic in _OF_TOP.items()}
+            self._sizes = {topic: float(_resident(found[name] + found["unit"]) or 0) for name, topic in _OF_TOP.items()}
         elif self._sizes and (found := _TOP_READY.match(raw)):
             sizes, self._sizes = self._sizes, {}
-            sizes["host-ready"] = float(found["size"]) * _LETTERS[found["unit"].lower()]
+            sizes["host-ready"] = float(_resident(found["size"] + found["unit"]) or 0)
             return [{"topic": topic, "value": value, "text": raw.strip()[:_TEXT]} for topic, value in sizes.items()]
         return []
 
@@ -164,7 +168,7 @@ class Processors:
 
 def is_header(raw: str) -> bool:
     """Whether a line is the header of a listing of `ps` with resident sets, and no record or table of a collector."""
-    return bool(_PS.match(raw.upper())) and not _OF_COLLECTOR.search(raw)
+    return bool(_PS.match(raw.upper())) and not _OF_COLLECTOR.search(raw) and typed(raw) is None
 
 
 class Listing:
@@ -252,7 +256,7 @@ def _mostly_listed(lines: Sequence[str]) -> bool:
     """Four of five lines are headers or processes: what else stands there says when a listing was taken."""
     if not any(map(is_header, lines[:_HEAD_LINES])):
         return False
-    listing = Listing()
+    listing, lines = Listing(), [line for line in lines if typed(line) is None and not _RULE.match(line)]
     return 5 * sum(listing.begins(line) or bool(listing.rows(line)) for line in lines) >= 4 * len(lines)
 
 

@@ -59,7 +59,7 @@ _FACTORS: Mapping[str, float] = {
 _CONTAINERS = frozenset(
     ("usage", "response", "body", "responsebody", "data", "metainfo", "metrics", "request", "requestbody", "attributes",
      "metadata", "payload", "result", "record", "fields", "jsonpayload", "extra", "prompttokensdetails",
-     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message")
+     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message", "http")
 )  # fmt: skip
 """Keys under which another object is looked into; never messages, prompts or choices."""
 DEPTH = 5
@@ -305,18 +305,18 @@ class Bare:
         self.divisor: float | None = None
 
     def see(self, values: Iterable[float]) -> None:
-        """Learn from values without a unit: milliseconds where one is 1000 or more (nanoseconds where those were months), seconds where one has a fraction."""
+        """Learn from values without a unit: milliseconds where one is 1000 or more (nanoseconds where those were days), seconds where one has a fraction."""
         if self.divisor is None:
             seen = list(values)
             if seen and max(seen) >= 1000:
-                self.divisor = 1e9 if max(seen) >= MONTHS_IN_MS else 1e3
+                self.divisor = 1e9 if max(seen) >= DAYS_IN_MS else 1e3
             elif any(value != int(value) for value in seen):
                 self.divisor = 1.0
 
 
 # ---- one request
 
-MONTHS_IN_MS = 1e10  # who writes longer durations without a unit counts nanoseconds, as programs in Go do
+DAYS_IN_MS = 1e9  # no request takes eleven days: who writes longer durations without a unit counts nanoseconds, as programs in Go do
 NO_EPOCH = 1e8
 """A smaller number counts from the beginning of a recording, in whatever unit: no epoch of this century is as small."""
 Found = dict[str, Any]

@@ -280,6 +280,20 @@ def matches(head: Head) -> bool:
     return isinstance(value, dict) and _is_request(value)
 
 
+TELLING = regex(rb"(?i)(?:prompt|input|completion)_?tokens\\?[\"=]|(?<!\w)(?:prompt|in)=\d")
+
+
+def one_by_one(data: bytes) -> Iterator[Batch]:
+    """Requests that stand alone in a text of something else: a gateway's record in a server's log, an answer in a session."""
+    requests = Requests()
+    reader = Lines(requests)
+    for number_, raw in enumerate(data.split(b"\n"), 1):
+        text = raw.decode("utf-8", "replace")
+        if TELLING.search(raw) and not _is_record(text) and (_is_json_line(raw) or _is_pairs(text)):
+            reader.line(number_, raw)
+    yield from requests.take()
+
+
 def _first(text: str) -> Any:
     """The first value of a JSON document that may be cut: the document itself, or the first entry of its list."""
     try:

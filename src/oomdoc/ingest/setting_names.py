@@ -71,10 +71,12 @@ _VARIABLE = regex(
 def of_header(name: str) -> str | None:
     """The setting that a column of this name holds; None for none. Where the name itself is none, the word in its brackets may be.
 
+    >>> of_header("flags.max_num_seqs"), of_header("metrics.max_num_seqs")
+    ('max_num_seqs', None)
     >>> of_header("TP size"), of_header("--max-num-seqs"), of_header("VLLM_USE_V1"), of_header("kv_gib"), of_header("cards (TP)")
     ('tensor_parallel_size', 'max_num_seqs', 'VLLM_USE_V1', None, 'tensor_parallel_size')
     """
-    plain = name.strip().strip("\"'`*")
+    plain = _WRAPPED.sub("", name.strip().strip("\"'`*"))
     if _VARIABLE.fullmatch(plain):
         return plain
     if plain.startswith("--"):
@@ -85,6 +87,10 @@ def of_header(name: str) -> str | None:
     return _BY_NAME.get(_letters(inside[1])) if inside else found
 
 
+_WRAPPED = regex(
+    r"(?i)(?:(?:vllm|server|engine)[._])?(?:flags|args|engine_args|config|settings|params|options)\.(?=[A-Za-z-])"
+)
+"""What documents keep settings under."""
 _BRACKETS = regex(r"[\[(](.*?)[\])]")
 
 

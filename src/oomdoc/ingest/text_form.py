@@ -119,6 +119,8 @@ def form_of(head: Head) -> str | None:
         return DOCUMENT
     if _JSON.match(text):
         return _json_form(text)
+    if len(TOML_ENTRY.findall(text)) > 1:
+        return None  # entries of TOML, whose comments are no headings
     lines, told = head.raw, head.told
     text = "\n".join(lines)
     if not told:
@@ -137,6 +139,7 @@ def form_of(head: Head) -> str | None:
     return DOCUMENT if _is_thread(text) or _signs(lines) >= DOCUMENT_SIGNS else None
 
 
+TOML_ENTRY = regex(r"(?m)^\[\[(?P<name>[\w-]{1,80})\]\][ \t]*(?:#.*)?$")
 _JSON = regex(r"\s*(?:\{|\[\s*[\[{\"])")
 _NOTEBOOK = regex(r"\"nbformat\"\s*:")
 _SAYS = regex(r"\"(?:text|content|body)\"\s*:\s*\"")

@@ -350,11 +350,9 @@ class Reader:
         for name, value in record.who().items():
             if name in names and row.get(name) is None:
                 row[name] = value
-        if record.process is None and record.rank is None:
-            if row.get("name") == "rank" and isinstance(number := row.get("value"), float):
-                self.rank = int(number)
-            if self.rank is not None and "rank" in names and row.get("rank") is None:
-                row["rank"] = self.rank
+        if record.process is None and record.rank is None and "rank" in names:
+            self.rank = int(str(row["value"]).partition(".")[0]) if row.get("name") == "rank" else self.rank
+            row["rank"] = self.rank if row.get("rank") is None else row["rank"]
         if table == "note" and row.get("topic") == "shm-file":
             self.shm_line = record.line
         if table == "log_error":

@@ -9,11 +9,13 @@ one pass before anything reads the source:
     {"message": "..."} a line, without a time    the message
     output: |                                    the block, a line each
     <pre>, <table>                               text, and a row a line between bars
+    codes of a terminal, a mail's =C2=A0, ||a||b||   `pasted`
+    two panes of a screen, a bar between         the left one, below it the right one
     breaks at 80, 100, 120 ... columns           the whole line stands where its first piece stood, the others are empty
     {"output": "first\\nsecond"}                  lines of their own
     first\\nsecond in a single line               lines of their own
 
-All but the last two keep every line number. A log behind a prefix stays as it is: `ingest.record.peel` takes it off line
+All but the panes and the last two keep every line number. A log behind a prefix stays as it is: `ingest.record.peel` takes it off line
 by line and remembers who wrote it. A form is proposed by the first 64 KiB of a source.
 """
 
@@ -24,6 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from oomdoc.intake.pasted import is_quoted_printable, marks, unquoted
 from oomdoc.intake.scan import Chunk, whole
 from oomdoc.regexes import regex
 
@@ -46,6 +49,10 @@ def handed(head: bytes) -> Handed | None:
         return Handed("mark", _without_mark)
     if b"\0" in head or not head.strip():
         return None
+    if is_quoted_printable(head):
+        return Handed("quoted-printable", unquoted)
+    if found := marks(head):
+        return Handed(found[0], _by_line(found[1]))
     begin = head.lstrip()[:1]
     if begin == b"{":
         return _of_json(head)
@@ -62,6 +69,8 @@ def handed(head: bytes) -> Handed | None:
         return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))
     if _BLOCK_HEAD.match(head) and _is_block(lines):
         return Handed("yaml-block", _of_block)
+    if bar := _bar(lines):
+        return Handed("panes", _whole(lambda text: _one_below_the_other(text, bar)), renumbers=True)
     if width := _width(lines):
         return Handed("width", lambda pieces: _joined(pieces, width))
     return None
@@ -279,6 +288,42 @@ def _of_latex(line: bytes) -> bytes:
         return line
     cells = _SPACES.sub(b"", _STYLED.sub(rb"\1", row.removesuffix(rb"\\"))).replace(rb"\%", b"%").split(b"&")
     return b"| " + b" | ".join(cell.strip() for cell in cells) + b" |"
+
+
+# ---- two panes
+
+_BARS = "│┃"
+_JOINTS = "├┤┝┥┠┨"  # where a pane is split once more
+_OF_TABLES = frozenset("┼╋║┌└╭╰")
+_LEFT_PANE = 30  # columns it has at least: what lists lines or keys before a bar has fewer
+_LEAST_SPLIT, _SPLIT_SHARE = 5, 0.7  # lines with the bar, of all
+
+
+def _bar(lines: list[bytes]) -> int:
+    """The column of a bar that splits a screen in two, and stands in no table; 0 for a text without."""
+    rows = [line.decode("utf-8", "replace") for line in lines]
+    places = [at for row in rows if (at := next((at for at, letter in enumerate(row) if letter in _BARS), -1)) >= 0]
+    bar = max(set(places), key=places.count, default=0)
+    split = [row for row in rows if row[bar : bar + 1] in (*_BARS, *_JOINTS)]
+    if bar < _LEFT_PANE or len(split) < max(_LEAST_SPLIT, _SPLIT_SHARE * len(rows)):
+        return 0
+    if _OF_TABLES & set("".join(rows)) or any(sum(map(row.count, _BARS)) > 1 for row in split):
+        return 0
+    touching = any(not row[bar - 1].isspace() for row in split)  # a line goes on up to the bar, which no cell does
+    sides = [sum(bool(row[:bar].strip()) for row in split), sum(bool(row[bar + 1 :].strip()) for row in split)]
+    return bar if touching and min(sides) > 1 else 0
+
+
+def _one_below_the_other(text: str, bar: int) -> str:
+    left: list[bytes] = []
+    right: list[str] = []
+    for row in text.split("\n"):
+        split = row[bar : bar + 1] in (*_BARS, *_JOINTS) and len(row) > bar
+        shown = row[:bar].rstrip() if split else row
+        left.append((shown + " " if len(shown) == bar - 1 else shown).encode("utf-8", "replace"))
+        right.append(row[bar + 1 :].strip("─━ ") if split and row[bar] in _JOINTS else row[bar + 1 :] if split else "")
+    whole_lines = b"".join(chunk.data for chunk in _joined([Chunk(b"\n".join(left), 1, True)], bar))
+    return whole_lines.decode("utf-8", "replace") + "\n" + "\n".join(right) + "\n"
 
 
 # ---- breaks at a width

@@ -158,7 +158,7 @@ def _cri(head: bytes) -> _Form:
     return _Form(f"{broken.name}+{lasting.name}", undo)
 
 
-_LAYERS = 3
+_LAYERS = 4
 
 
 def _handed(head: bytes) -> _Form | None:

@@ -28,6 +28,7 @@ from oomdoc.ingest.forms.tables import Tables, first_layout, names_time
 from oomdoc.ingest.forms.trees import Record, exploded, of_json
 from oomdoc.ingest.json_pieces import BrokenError, loads
 from oomdoc.ingest.openings import KERNEL_LINE
+from oomdoc.ingest.text_form import TOML_ENTRY
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -111,6 +112,8 @@ def form_of(head: Head) -> str:
     if _most(lambda line: len(dict(stated(line))) > 1, filled[:50]):
         found = _try(_statement(1, line) for line in filled)
         return "statements" if 2 * found.understood >= len(filled) else ""
+    if TOML_ENTRY.search(head.data.decode("utf-8", "replace")):
+        return "yaml" if _yaml_tells(lines, of_entries=True) else ""
     nested = any(
         line[:1] in " -" for line in filled
     )  # flat pairs may come again and again, which YAML forbids: `Pairs`
@@ -149,8 +152,8 @@ def _tables_fill(lines: Sequence[str], title: str) -> bool:
     return len(taken) >= _LEAST_ROWS_SHARE * sum(1 for line in some if line.strip())
 
 
-def _yaml_tells(lines: Sequence[str]) -> bool:
-    if not any(
+def _yaml_tells(lines: Sequence[str], of_entries: bool = False) -> bool:
+    if not of_entries and not any(
         meanings(match[1])
         for line in lines
         if (match := re.match(r"\s*(?:- )?[\"']?([\w.@ :]{2,60}?)[\"']?:(?:\s|$)", line))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oomdoc.ingest.nvidia_smi.cells import date
-from oomdoc.ingest.request_keys import MONTHS_IN_MS, moment, status
+from oomdoc.ingest.request_keys import DAYS_IN_MS, moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.intake.cells import is_null
@@ -22,7 +22,7 @@ from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
 Values = Mapping[str, Any]
 """A record: what its cells say, by the names of their columns."""
 _NUMBER = regex(
-    r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, ']\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
+    r"(-?(?:0,\d{1,9}|\d{1,3}(?:[, '_]\d{3})+|\d{1,18})?(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)\s*(%|[A-Za-zµ/]{1,12})?"
 )
 _COMMA = regex(r"-?0,\d{1,9}")  # no thousands begin with nought
 _INDEX = regex(r"(?:(?:gpu|cuda|device|card|nvidia|npu)[ _:#\[]*)?(\d{1,4})\]?", re.I)
@@ -60,7 +60,7 @@ def number_of(value: Any) -> tuple[float, str]:
         match = _NUMBER.fullmatch(value.strip())
         if match and match[1] not in ("", "-"):
             try:
-                plain = match[1].replace(",", ".") if _COMMA.fullmatch(match[1]) else re.sub(r"[, ']", "", match[1])
+                plain = match[1].replace(",", ".") if _COMMA.fullmatch(match[1]) else re.sub(r"[, '_]", "", match[1])
                 return float(plain), match[2] or ""
             except ValueError:
                 pass
@@ -104,7 +104,7 @@ def unit_of(quantity: Quantity, named: str, values: Sequence[Any]) -> str:
             return "%"
         return "1" if any(0 < value < 1 for value in found) or quantity.unit != "%" else "%"
     if quantity.kind == "seconds":
-        return "ns" if largest >= MONTHS_IN_MS else "ms" if largest >= 1000 else "s" if any(value != int(value) for value in found) else "?"  # fmt: skip
+        return "ns" if largest >= DAYS_IN_MS else "ms" if largest >= 1000 else "s" if any(value != int(value) for value in found) else "?"  # fmt: skip
     return quantity.unit
 
 
@@ -300,7 +300,7 @@ def size_of(cell: Any, unit: str, binary: bool) -> int | None:
         return None
     number, behind = number_of(cell) if is_number(cell) else (0.0, "?")
     if behind:
-        value = parse_size(str(cell), binary=binary)
+        value = parse_size(str(cell).replace("_", ""), binary=binary)
     else:
         factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
         value = round(number * factor)

@@ -53,12 +53,13 @@ def experiment_of(
     """The experiment that some records are; None for another table."""
     if not 2 <= len(records) <= _MOST_TRIES or tables & {"gpu_process", "cluster_event"}:
         return None
-    if any((column.role == grammar.TIME or "time" in grammar.pieces(name)[:1]) and share_of(filled(records, name), is_moment) >= FIT for name, column in columns.items()):  # fmt: skip
+    outcome = _outcome_column(records, columns)
+    dated = any((column.role == grammar.TIME or "time" in grammar.pieces(name)[:1]) and share_of(filled(records, name), is_moment) >= FIT for name, column in columns.items())  # fmt: skip
+    if dated and not outcome:  # who notes what became of each try may note its day as well
         return _measured(records, columns, tables)
     settings: list[tuple[str, str]] = []
     conditions: list[str] = []
     figures: list[tuple[str, str, str]] = []
-    outcome = _outcome_column(records, columns)
     on_device = any(column.role == grammar.WHO and set(grammar.pieces(name)) & {"gpu", "device", "card"} for name, column in columns.items())  # fmt: skip
     spread = _spread(records, columns)
     apart = {name for name, _, _ in spread}
@@ -84,7 +85,7 @@ def experiment_of(
         ):
             conditions.append(name)
         elif column.role in (grammar.FIGURE, grammar.MEMORY) and share_of(cells, is_size) >= FIT:
-            quantity, unit = figure_of(words, with_unit(column, cells))
+            quantity, unit = figure_of(words, with_unit(name, column, cells))
             if not quantity and list(words) == ["tokens"] and any(found == "kv_bytes" for _, found, _ in figures):
                 quantity = "kv_tokens"  # beside the bytes of a pool: what it holds
             if column.role == grammar.MEMORY and not quantity and on_device:

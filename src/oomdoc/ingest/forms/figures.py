@@ -11,16 +11,23 @@ from oomdoc.ingest.vocabulary.words import word_set
 from oomdoc.regexes import regex
 
 
-def with_unit(column: Column, cells: Sequence[Any]) -> Column:
-    """The column with the unit of bytes that its cells name, where its own name has none (`16.44 GiB` below `loading took`)."""
+def with_unit(name: str, column: Column, cells: Sequence[Any]) -> Column:
+    """The column with the unit of bytes that its cells name, where its own name has none (`16.44 GiB` below `loading took`).
+
+    >>> with_unit("peak gpu", grammar.column_of("peak gpu"), ["512 MiB", "1_024 MiB"])[:3], with_unit("took", grammar.column_of("took"), ["9 s"]).unit
+    (('memory', 'gpu', 'MiB'), '')
+    """
     if column.unit or not all(isinstance(cell, str) and not cell.strip().isdigit() for cell in cells):
         return column
     units = {match[1].upper() + ("iB" if match[2] or match[1] else "B") for cell in cells if (match := _SIZED.fullmatch(str(cell).strip()))}  # fmt: skip
     whole = all(_SIZED.fullmatch(str(cell).strip()) for cell in cells)
-    return column._replace(unit=units.pop()) if whole and len(units) == 1 else column
+    if not whole or len(units) != 1:
+        return column
+    named = grammar.column_of(f"{name} {(unit := units.pop())}")  # whose memory it is, now that it is one of bytes
+    return named if column.role == grammar.FIGURE and named.role == grammar.MEMORY and named.resource else column._replace(unit=unit)  # fmt: skip
 
 
-_SIZED = regex(r"-?\d[\d,]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
+_SIZED = regex(r"-?\d[\d,_]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
 _SPARE = word_set("free available left livre libre frei freier libero wolne disponible disponivel")
 _SHARED = word_set("card gpu rank device user request req stream client replica node")
 _ASKED = word_set(

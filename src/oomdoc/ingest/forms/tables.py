@@ -28,7 +28,7 @@ _AHEAD = 24  # rows below a header that are looked at
 _STAMP_LINE = regex(r"[^\w]*(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
 _BEGINS = regex(r"\s*(?:[^\W\d]|[@%#,;|\"'+│┃║┌┏╔╭])")
 _PS = regex(
-    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
+    r"(?=.*\bPID\b)(?=.*\bRSS\b)(?=.*\b(?i:COMMAND|CMD|COMM)\b)[\w%+ ]+$"
 )  # `notes` knows whose children they are
 _REMARK = regex(r"(?<=\w)[ \t]{1,8}# .{2,200}$")
 """What somebody wrote behind a header: where its figures are from."""
@@ -42,7 +42,7 @@ def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[
     rows = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
-        if cells is not None and tuple(cells) != layout.names and not _are_kinds(cells):
+        if cells is not None and tuple(cells) != layout.names and not _are_kinds(cells) and not texts.is_rule(line):
             rows.append(dict(zip(names, cells, strict=True)))
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
@@ -162,7 +162,7 @@ class Tables:
                 self.end()  # what follows is the answer to another command
             if self.layout is not None:
                 cells = self.layout.cells(line)
-                if cells is not None and not _is_prose(cells):
+                if cells is not None and not _is_prose(cells) and not texts.is_rule(line):
                     taken.add(at)
                     if names_time(self._names[0]) and _MARGIN.fullmatch(cells[0]):
                         continue  # what the rows above come to

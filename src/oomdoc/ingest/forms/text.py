@@ -220,8 +220,8 @@ NAMELESS = "what"
 _INDENT = 4  # blanks before the first name of a header whose rows begin with what they are
 _REMARK = regex(r"\([^()]{3,80}\)")
 """Behind the names of the columns, what all rows are of: `(node-2, 46068 MiB)`."""
-_LOAD_CELL = regex(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$")
-"""A load that heads a column between bars: `8k/1k x 32`, `4096 in`."""
+_LOAD_CELL = regex(r"\d+(?:\.\d+)?[kK]?(?: ?(?:/|x|×|in|out|->|@) ?\d+(?:\.\d+)?[kK]?)+(?: ?(?:x|×|@) ?\d+)?$|[^ -~]$")
+"""A load that heads a column between bars: `8k/1k x 32`, `4096 in`; or a sign, as `pm2` has one for restarts."""
 _BARE_NUMBER = regex(r"(?<!\S)\d+(?!\S)")
 _NUMBERS = 3  # `zone Normal 41022 58710 40455`: a row of figures heads no column
 
