@@ -23,7 +23,6 @@ _CODE = regex(
 )
 _RECORDED = regex(rb"\x1b\]\d|\x1b\[\?\d{1,4}[hl]|[^\s\x08]\x08")
 """What only a recording has: a title, a mode, a letter taken back. Colours alone are known to who reads lines."""
-_TAKEN_BACK = regex(rb"[^\x08]\x08")
 _QUOTED = regex(rb"(?im)^Content-Transfer-Encoding:[ \t]*quoted-printable[ \t]*\r?$")
 _QUOTED_NO_MORE = b"Content-Transfer-Encoding: 8bit"
 _SOFT_BREAK = regex(rb"=[ \t]*\r?$")
@@ -51,12 +50,12 @@ def shown(line: bytes) -> bytes:
     >>> shown(b"\x1b[?2004h\x1b]0;me@n1\x07$ nvidai\x08\x1b[K\x08\x1b[Kia-smi\r")
     b'$ nvidia-smi'
     """
-    line = _CODE.sub(b"", line).strip(b"\r")
-    while b"\x08" in line:
-        line, times = _TAKEN_BACK.subn(b"", line)
-        if not times:
-            return line.replace(b"\x08", b"")
-    return line
+    first, *others = _CODE.sub(b"", line).strip(b"\r").split(b"\x08")
+    text = bytearray(first)
+    for piece in others:
+        del text[-1:]  # what was typed before is taken back
+        text += piece
+    return bytes(text)
 
 
 def unmarked(line: bytes) -> bytes:
