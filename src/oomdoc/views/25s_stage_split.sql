@@ -12,7 +12,7 @@
 -- ref: where the setting stands
 WITH dealt AS (
   SELECT value AS parts, [try_cast(trim(part) AS INTEGER) FOR part IN string_split(value, ',')] AS layers, source || ':' || line AS ref
-  FROM engine_flag
+  FROM seen.engine_flag
   WHERE flag = 'VLLM_PP_LAYER_PARTITION' AND regexp_matches(value, '^ *\d{1,3}( *, *\d{1,3})+ *$')
   ORDER BY source, line LIMIT 1
 ), stage AS (
