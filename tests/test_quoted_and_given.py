@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.intake.entries import is_sheet_newest_first
+import oomdoc
+from oomdoc.intake.entries import is_sheet_to_order
 from verdicts import UP, likely, minute, shows
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
@@ -99,7 +100,7 @@ ROWS = ("2026-01-15 20:23:22.100,last", "2026-01-15 20:23:21.050,third", "2026-0
     [(ROWS, True), (ROWS[::-1], False), (ROWS[:3], False), ((*ROWS, "2026-01-15 20:23:59.000,later"), False)],
 )
 def test_a_viewers_sheet_is_turned_round_where_its_moments_only_go_back(rows: tuple[str, ...], falls: bool) -> None:
-    assert is_sheet_newest_first(("Time,Line\n" + "".join(f"{row}\n" for row in rows)).encode()) is falls
+    assert is_sheet_to_order(("Time,Line\n" + "".join(f"{row}\n" for row in rows)).encode()) is falls
 
 
 def test_a_sheet_newest_line_first_ends_with_its_failure(tmp_path: Path) -> None:
@@ -108,3 +109,17 @@ def test_a_sheet_newest_line_first_ends_with_its_failure(tmp_path: Path) -> None
         f'2026-03-02 08:{at:02}:00.000,"{line}"\n' for at, line in reversed(list(enumerate(lines)))
     )
     assert likely(tmp_path, {"export.csv": sheet}) not in {None, "healthy", "not-memory"}
+
+
+@pytest.mark.parametrize(("second", "sources"), [("chat-1", 2), ("chat-0", 1)])
+def test_lines_of_several_pods_in_one_sheet_are_logs_of_their_own(tmp_path: Path, second: str, sources: int) -> None:
+    pods = ("chat-0", second)
+    rows = [f'2026-03-02 08:{at:02}:0{place}.000,{pod},"{line}"\n' for at, line in enumerate(SERVES.splitlines()) for place, pod in enumerate(pods)]  # fmt: skip
+    (tmp_path / "export.csv").write_text("Time,pod,Line\n" + "".join(rows))
+    with oomdoc.analyze(tmp_path) as analysis:
+        assert analysis.sql("SELECT count(DISTINCT source) FROM main.milestone")[1] == [(sources,)]
+
+
+def test_a_sheet_of_a_clusters_events_is_not_taken_for_lines_of_pods(tmp_path: Path) -> None:
+    rows = [f"2026-03-02 08:0{at}:00.000,{reason},chat-{at},Container vllm was seen\n" for at, reason in enumerate(("Pulled", "BackOff"))]  # fmt: skip
+    assert not is_sheet_to_order(("time,reason,pod,message\n" + "".join(rows)).encode())

@@ -244,6 +244,9 @@ def _nanoseconds(value: Any) -> int | None:
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _KIBANA = regex(r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{1,2}), (\d{4}) @ (\d\d:\d\d:\d\d\.\d{3})")
 _SHEET_TIMES = frozenset(("time", "date", "timestamp", "@timestamp", "ts", "datetime"))
+_SHEET_PODS = frozenset(
+    ("pod", "pod_name", "podname", "kubernetes.pod.name", "kubernetes_pod_name", "resource.labels.pod_name")
+)
 _SHEET_TEXTS = frozenset(("line", "message", "@message", "log", "msg", "textpayload", "body", "content"))
 _FALLS = 3  # moments that go back
 _TURNED = 20  # of as many steps back one may go on: lines of two pods, or of one burst, that a shipper handed over late
@@ -255,20 +258,26 @@ def sheet(data: bytes) -> Entries:
     head = [name.strip().lower() for name in next(rows, [])]
     when = next((at for at, name in enumerate(head) if name in _SHEET_TIMES), None)
     text = next((at for at, name in enumerate(head) if name in _SHEET_TEXTS), None)
-    if when is None or text is None or any("token" in name for name in head):
-        return  # the last is a request log
-    for row in rows:
-        if len(row) > max(when, text):
-            yield _nanoseconds(row[when]), row[text]
+    if when is None or text is None or any("token" in name or name == "reason" for name in head):
+        return  # the last two are a request log and a cluster's events
+    of = next((at for at, name in enumerate(head) if name in _SHEET_PODS), None)
+    told = [row for row in rows if len(row) > max(when, text)]
+    several = of is not None and len({row[of] for row in told if len(row) > of}) > 1
+    for row in told:
+        labels = {"pod": row[of]} if several and of is not None and len(row) > of else None
+        yield _nanoseconds(row[when]), _by_pod(labels, row[text])
 
 
-def is_sheet_newest_first(head: bytes) -> bool:
-    """Whether the whole rows of a head are of a log viewer's sheet whose moments go back, all but a few; another is read as it stands."""
+def is_sheet_to_order(head: bytes) -> bool:
+    """Whether the whole rows of a head are of a log viewer's sheet whose moments go back, all but a few, or whose lines are of several pods; another is read as it stands."""
     whole_rows = head[: head.rfind(b"\n") + 1]
     try:
-        times = [t for t, _ in sheet(whole_rows) if t is not None]
+        found = list(sheet(whole_rows))
     except csv.Error:
         return False
+    if any(text.startswith("[pod/") for _, text in found):
+        return True
+    times = [t for t, _ in found if t is not None]
     steps = [after - before for before, after in itertools.pairwise(times)]
     falls, rises = sum(step < 0 for step in steps), sum(step > 0 for step in steps)
     broken = 0 < len(times) < whole_rows.count(b"\n") - 1  # a cell of several lines: no reader of lines finds its row

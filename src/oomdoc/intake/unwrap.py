@@ -28,7 +28,7 @@ from oomdoc.intake.entries import (
     LINES_CAP_BYTES,
     Note,
     document,
-    is_sheet_newest_first,
+    is_sheet_to_order,
     journal_export,
     listed_entries,
     loki,
@@ -141,7 +141,7 @@ def _form(head: bytes) -> _Form | None:
         form = _json_form(head, start)
     elif start in b'@"' and _INSIGHTS.match(head):
         form = _Form("cloudwatch-insights", document(sheet, True, LINES_CAP_BYTES), renumbers=True)
-    elif _SHEET.match(head) and is_sheet_newest_first(head):
+    elif _SHEET.match(head) and is_sheet_to_order(head):
         form = _Form("sheet", document(sheet, True, LINES_CAP_BYTES), renumbers=True)
     return form or _handed(head)
 
