@@ -37,7 +37,8 @@ WITH event AS (
 ), has_version AS (
   SELECT source, bool_or(name = 'server-version') AS versioned FROM event GROUP BY source
 ), stepped AS (
-  SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name, lag(line) OVER w AS before_line
+  SELECT e.*, versioned, lag(class) OVER w AS before, lag(name) OVER w AS before_name, lag(line) OVER w AS before_line,
+         e.t - lag(e.t) OVER w AS waited_s
   FROM event e JOIN has_version USING (source)
   WHERE class < 2
     OR name IN (
@@ -47,6 +48,8 @@ WITH event AS (
 ), marker AS (
   SELECT source, line, t, CASE WHEN name IN ('server-version', 'engine-init', 'command') THEN text END AS text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
+    -- a server says its version once: the API servers of one start say it together, so one minutes later is of the next, whatever ended the one before
+    (name = 'server-version' AND before_name = 'server-version' AND waited_s >= $said_apart_s) OR
     -- a command that was typed again behind the error of the one before
     (
       name = 'command' AND EXISTS (
