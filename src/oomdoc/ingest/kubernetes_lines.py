@@ -6,8 +6,9 @@ import re
 
 from oomdoc.ingest import container_events
 from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern, phrases
-from oomdoc.ingest.record import MONTHS, utc
+from oomdoc.ingest.record import utc
 from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.intake.cells import MONTHS
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
 

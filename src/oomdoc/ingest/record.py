@@ -10,13 +10,13 @@ count in `NOMINAL_YEAR` until the bundle's year is known (`store` shifts them); 
 
 from __future__ import annotations
 
-import calendar
 import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from oomdoc.ingest.json_pieces import loads
+from oomdoc.intake.cells import MONTHS
 from oomdoc.regexes import regex
 from oomdoc.units import NOMINAL_YEAR, epoch_of, parse_time
 
@@ -87,7 +87,6 @@ _GLOG = regex(
 )
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
-MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "@message", "Log", "Log_s", "LogMessage")  # fmt: skip
 _NESTED_KEYS = ("jsonPayload", "fields", "_source")
 """Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.record import MONTHS
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
-from oomdoc.intake.cells import is_null, stamp
+from oomdoc.intake.cells import MONTHS, is_null, month_first, stamp
 from oomdoc.regexes import regex
 
 COLUMNS = TABLES["request"].column_names[1:]
@@ -219,7 +218,6 @@ def epoch(value: float) -> float | None:
 
 _DAY_FIRST = regex(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
 """`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
-_MONTH_FIRST = regex(r"([A-Z][a-z]{2})[a-z]{0,6} (\d\d?), (\d{4})(?:,| @| at)? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
 _MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
 """A stamp to the minute, as people and spreadsheets write it."""
 
@@ -240,8 +238,8 @@ def moment(value: Any) -> float | None:
             month, date = (first, second) if second > 12 and day[2] == "/" else (second, first)
             if month <= 12 and (day[2] == "." or max(first, second) > 12 or first == second):
                 return stamp(f"{day[4]}-{month:02}-{date:02}T{int(day[5]):02}:{day[6]}:{day[7] or '00'}Z")
-        if (named := _MONTH_FIRST.fullmatch(text.strip())) and named[1] in MONTHS:
-            return stamp(f"{named[3]}-{MONTHS[named[1]]:02}-{int(named[2]):02}T{named[4]}Z")
+        if named := month_first(text):
+            return stamp(named)
         clf = _CLF.search(text)
         if clf and clf[2] in MONTHS:
             return stamp(f"{clf[3]}-{MONTHS[clf[2]]:02}-{clf[1]} {clf[4]}{clf[5]}")

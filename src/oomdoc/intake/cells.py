@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import dataclasses
 import re
 from collections.abc import Callable
@@ -141,6 +142,21 @@ def minute_of(text: str) -> int | None:
 
 
 _STAMP = regex(r"(\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d):([0-5]\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+
+
+MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
+_MONTH_FIRST = regex(r"([A-Z][a-z]{2})[a-z]{0,6} (\d\d?), (\d{4})(?:,| @| at)? (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
+
+
+def month_first(text: str) -> str | None:
+    """A stamp that begins with its month, as log viewers and spreadsheets show it, in ISO 8601; None for any other text.
+
+    >>> month_first("Nov 20, 2026 @ 20:04:51.500"), month_first("November 2, 2026 at 20:04:51"), month_first("Now 20, 2026 20:04:51")
+    ('2026-11-20T20:04:51.500Z', '2026-11-02T20:04:51Z', None)
+    """
+    match = _MONTH_FIRST.fullmatch(text.strip())
+    month = MONTHS.get(match[1]) if match else None
+    return f"{match[3]}-{month:02}-{int(match[2]):02}T{match[4]}Z" if match and month else None
 
 
 def stamp(text: str) -> float | None:

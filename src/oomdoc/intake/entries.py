@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
+from oomdoc.intake.cells import month_first
 from oomdoc.intake.scan import Chunk, chunks, whole
 from oomdoc.regexes import regex
 from oomdoc.units import epoch_of, parse_time, show_bytes
@@ -234,15 +235,12 @@ def _nanoseconds(value: Any) -> int | None:
     whole = parse_time(parts[1] + parts[3]) if parts else None
     if parts and whole is not None:
         return round(whole) * 10**9 + int(parts[2].ljust(9, "0"))
-    if shown := _KIBANA.fullmatch(value.strip()):
-        month, day, year, clock = shown.groups()
-        return _nanoseconds(f"{year}-{_MONTHS.index(month) // 3 + 1:02d}-{int(day):02d} {clock}")
+    if named := month_first(value):
+        return _nanoseconds(named)
     moment = parse_time(value)
     return None if moment is None else round(moment * 1e9)
 
 
-_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_KIBANA = regex(r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{1,2}), (\d{4}) @ (\d\d:\d\d:\d\d\.\d{3})")
 _SHEET_TIMES = frozenset(("time", "date", "timestamp", "@timestamp", "ts", "datetime"))
 _SHEET_PODS = frozenset(
     ("pod", "pod_name", "podname", "kubernetes.pod.name", "kubernetes_pod_name", "resource.labels.pod_name")

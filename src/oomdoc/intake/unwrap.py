@@ -158,7 +158,7 @@ def _cri(head: bytes) -> _Form:
     return _Form(f"{broken.name}+{lasting.name}", undo)
 
 
-_LAYERS = 4
+_LAYERS = 4  # a sheet in a mail of a page of a console: deeper ones were never seen, and each costs a look at the head
 
 
 def _handed(head: bytes) -> _Form | None:

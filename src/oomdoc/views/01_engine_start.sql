@@ -48,8 +48,13 @@ WITH event AS (
 ), marker AS (
   SELECT source, line, t, CASE WHEN name IN ('server-version', 'engine-init', 'command') THEN text END AS text FROM stepped
   WHERE (class = 0 AND (before IS NULL OR before > 0)) OR
-    -- a server says its version once: the API servers of one start say it together, so one minutes later is of the next, whatever ended the one before
-    (name = 'server-version' AND before_name = 'server-version' AND waited_s >= $said_apart_s) OR
+    -- a server says its version once: the API servers of one start say it together, so one minutes later is of the next, which was begun
+    -- because the one before ended in silence. An error before any step stays with the start that got over it
+    (
+      name = 'server-version' AND before_name = 'server-version' AND waited_s >= $said_apart_s AND NOT EXISTS (
+        FROM log_error l WHERE l.source = stepped.source AND l.line BETWEEN before_line AND stepped.line
+      )
+    ) OR
     -- a command that was typed again behind the error of the one before
     (
       name = 'command' AND EXISTS (

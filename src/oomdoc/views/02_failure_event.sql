@@ -9,6 +9,7 @@
 -- grade: 4 an explicit message about memory, 3 another explicit error, 2 a process that was killed, 1 weak, 0 an echo
 -- text: head of the message
 -- start_id: engine start it belongs to; NULL outside engine logs
+-- own_status: a process ended with a status of its own: no signal, and no order from outside
 WITH said AS (
   SELECT source, line, t, process, rank, 'device-oom' AS kind, 4 AS grade, text, false AS unknown_status, false AS waits FROM oom
   UNION ALL SELECT source, line, t, process, rank, 'startup-check', 4, text, false, false FROM startup_check
@@ -81,7 +82,8 @@ WITH said AS (
     WHERE grade >= 0 AND coalesce(r.life, s.start_id, '') NOT IN (SELECT start_id FROM outlived)
   ) graded
 )
-SELECT e.* REPLACE (coalesce(e.start_id, r.life) AS start_id)
+SELECT e.* REPLACE (coalesce(e.start_id, r.life) AS start_id),
+  e.kind = 'exit' AND regexp_matches(e.text, 'ended with exit code ([1-9]\d?|1[01]\d|12[0-7])$') AS own_status
 FROM told e
 -- a kill that is the own of a life which tells of no failure itself is that life's, where another life does tell of one
 LEFT JOIN (

@@ -50,7 +50,7 @@ WITH ranked AS (
          CASE WHEN f.start_id IN (FROM overcome UNION ALL FROM replaced) THEN 16 WHEN grade = 4 THEN 40 WHEN grade = 3 AND kind = 'device-oom' THEN 38
            WHEN grade = 3 THEN 30 WHEN grade = 2 THEN 20
            -- a start that never served and ended with a status of its own says nothing, and failed
-           WHEN grade = 0 AND f.kind = 'exit' AND NOT coalesce(s.served, false) AND f.start_id IS NOT NULL AND regexp_matches(f.text, 'ended with exit code ([1-9]\d?|1[01]\d|12[0-7])$') THEN 20 ELSE 5 END AS gravity
+           WHEN grade = 0 AND f.own_status AND NOT coalesce(s.served, false) AND f.start_id IS NOT NULL THEN 20 ELSE 5 END AS gravity
   FROM first_of f LEFT JOIN engine_start s USING (start_id)
   -- what the host saw belongs to an incident of the engine where there is one
   WHERE (f.start_id IS NOT NULL OR (SELECT real FROM inside) = 0)

@@ -47,7 +47,7 @@ WITH failed AS (
 ), status AS (
   -- a start whose process ended with a status of its own, whatever it said before: no signal, and no order from outside
   SELECT start_id, min(source || ':' || line) AS ref FROM failure_event
-  WHERE kind = 'exit' AND grade = 0 AND regexp_matches(text, 'ended with exit code ([1-9]\d?|1[01]\d|12[0-7])$') GROUP BY start_id
+  WHERE own_status AND grade = 0 GROUP BY start_id
 ), outside AS (
   -- what ended it is bound to this life, or the only one there is
   SELECT r.life AS start_id, min(r.source || ':' || r.line) AS ref

@@ -12,4 +12,4 @@ WITH mode AS (
 SELECT count(*) AS starts, any_value(e.start_id) AS eager_start, any_value(e.source || ':' || greatest(e.first_line, 1)) AS ref
 FROM mode m, (FROM mode WHERE served AND eager ORDER BY source, first_line LIMIT 1) e
 WHERE m.source = e.source AND NOT m.served AND NOT coalesce(m.eager, false) AND m.last_milestone IN ('kv-available', 'kv-sized', 'kv-blocks', 'capture-start', 'capture-progress')
-HAVING count(*) >= 2
+HAVING count(*) >= $starts_in_a_row

@@ -36,7 +36,7 @@ _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
 _BOOKS = frozenset(("table", "_start", "_stop", "result", ""))  # of Influx's tables: they tell no two moments apart
-_KNOWN_SHARE = 0.3  # of the names must be quantities
+_KNOWN_SHARE = 0.3  # of the names must be quantities: an exporter lists temperatures, clocks and power beside what is asked for here
 _MOST_RECORDS = 400_000  # of a table in long form
 
 

@@ -88,7 +88,7 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
             found = long_form(list(rows))
             points = 3 if found is not None and (found.series or _pivots(rows, found)) else 0
         if points and (best is None or points > best[0]):
-            best = points, -place, layout
+            best = points, -place, replace(layout, titles=names)
     return best[2] if best else None
 
 
@@ -141,8 +141,6 @@ class Tables:
     def __init__(self, gatherer: Gatherer, title: str = "") -> None:
         self._gatherer = gatherer
         self._title = title
-        self._names: tuple[str, ...] = ()
-        """The names of the columns, with what a title says of them."""
         self.layout: Layout | None = None
         self._t: str | None = None
         self._heading: str | None = None
@@ -164,10 +162,11 @@ class Tables:
                 cells = self.layout.cells(line)
                 if cells is not None and not _is_prose(cells) and not texts.is_rule(line):
                     taken.add(at)
-                    if names_time(self._names[0]) and _MARGIN.fullmatch(cells[0]):
+                    if names_time(self.layout.titles[0]) and _MARGIN.fullmatch(cells[0]):
                         continue  # what the rows above come to
                     if _are_kinds(cells):
-                        self._names = tuple(f"{name} [{kind}]" if name and kind.lower() in UNITS and not any(match.unit for match in meanings(name)) else name for name, kind in zip(self._names, cells, strict=True))  # fmt: skip
+                        titles = tuple(f"{name} [{kind}]" if name and kind.lower() in UNITS and not any(match.unit for match in meanings(name)) else name for name, kind in zip(self.layout.titles, cells, strict=True))  # fmt: skip
+                        self.layout = replace(self.layout, titles=titles)
                     elif self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
                     continue
@@ -183,7 +182,6 @@ class Tables:
             if found is not None:
                 self.end()
                 self.layout = found
-                self._names = titled(found.names, _above(lines, at, found) or self._title)
                 header = tuple(line.split())
                 if header not in headings:  # once for all tables under it
                     headings[header] = _headings(lines, header, found)
@@ -202,7 +200,7 @@ class Tables:
 
     def _row(self, line: int, cells: Sequence[str]) -> None:
         assert self.layout is not None
-        values: dict[str, Any] = {name: cell for name, cell in zip(self._names, cells, strict=True) if name}
+        values: dict[str, Any] = {name: cell for name, cell in zip(self.layout.titles, cells, strict=True) if name}
         if self._t is not None and not any(names_time(name) for name in values):
             values["timestamp"] = self._t
         if self._heading is not None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from oomdoc.regexes import regex
 
 _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})
-_THIN = str.maketrans("\u00a0\u2009\u202f", "   ")  # blanks between groups of digits
 _RULE = regex(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
 _GAPS = regex(r"\s{2,}|\t")
 _CELL = regex(r"\S+(?: \S+)*")
@@ -28,18 +27,21 @@ MOST_COLUMNS = 400
 
 @dataclass(frozen=True)
 class Layout:
-    """How a line is cut: by a delimiter, by bars (`|`), by gaps of blanks; the names of the columns."""
+    """How a line is cut: by a delimiter, by bars (`|`), by gaps of blanks; the names of the columns.
+
+    `titles` are the names with what a title says of all of them; () until somebody looked for one.
+    """
 
     cut: str  # a delimiter, "|", "  " for gaps, " " for single blanks
     names: tuple[str, ...]
     spans: tuple[tuple[int, int], ...] = ()
     inner: tuple[int, ...] = ()
     """Between bars: how many columns, apart by gaps, share each space (`| NPU     Chip | Process id |`); () = one each."""
+    titles: tuple[str, ...] = ()
 
     def cells(self, line: str) -> list[str] | None:
         """The cells of a row; None for a line that is no row of this table."""
         line = line[:_LINE_CAP].rstrip("\r\n")
-        line = line if line.isascii() else line.translate(_THIN)
         if self.cut == "|":
             line = line.translate(_BOXES)
             if line.count("|") < len(self.names) - 1 or _RULE.match(line):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from oomdoc.ingest.base import TEXT_CAP, Finish, Row
-from oomdoc.ingest.record import MONTHS, utc
+from oomdoc.ingest.record import utc
+from oomdoc.intake.cells import MONTHS
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, NOMINAL_YEAR, parse_size, parse_time
 

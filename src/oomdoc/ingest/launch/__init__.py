@@ -203,10 +203,9 @@ def _where(text: str, one: Setting) -> int:
 
 _ASKED = regex(r"\bprompt_logprobs\"?\s*[=:]\s*[1-9]\d*|\becho\"?\s*[=:]\s*[Tt]rue\b")  # in a script that also asks
 _TMPFS = regex(r"mount\s[^\n;&|']{0,80}?\bsize=(?P<size>[\d.]+[kKmMgG]?)[^\n;&|']{0,80}?/dev/shm")
-_UNIT_LIMIT = regex(
-    r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)|^#SBATCH[ \t](?:[^\n#]{0,200}[ \t])?--mem[= ](?P<job>[\d.]+[KMGT]?)", re.M
-)
-"""What a unit, or a job of Slurm on each node, may hold; a job's number without a unit is in MiB (sbatch(1))."""
+_UNIT_LIMIT = regex(r"\bMemoryMax=(?P<size>[\d.]+[KMGT]?)")
+_JOB_LIMIT = regex(r"^#SBATCH[ \t](?:[^\n#]{0,200}[ \t])?--mem[= ](?P<size>[\d.]+[KMGT]?)", re.M)
+"""What a job of Slurm may hold on each node; a number without a unit is in MiB (sbatch(1))."""
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
@@ -256,16 +255,16 @@ def _bounds(rows: Rows, text: str, bounds: list[Setting]) -> None:
             rows.add("note", max(1, one.line), topic=one.flag, text=one.value)
         elif size:
             rows.add("note", max(1, one.line), topic=one.flag, value=size, text=f"{one.flag} {one.value}"[:300])
-    for topic, shape in (("shm-size", _TMPFS), ("container-limit", _UNIT_LIMIT)):
+    for topic, shape, unit in (
+        ("shm-size", _TMPFS, ""),
+        ("container-limit", _UNIT_LIMIT, ""),
+        ("container-limit", _JOB_LIMIT, "M"),
+    ):
         for match in shape.finditer(text):
-            size = _job_bytes(match["job"]) if "job" in shape.groupindex and match["job"] else _binary(match["size"])
-            if size:
+            printed = match["size"]
+            if size := _binary(printed + unit if printed[-1].isdigit() else printed):
                 line = text.count("\n", 0, match.start()) + 1
                 rows.add("note", line, topic=topic, value=size, text=match[0][:300])
-
-
-def _job_bytes(printed: str) -> int | None:
-    return _binary(f"{printed}M" if printed.isdigit() else printed)
 
 
 def _binary(printed: str) -> int | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from oomdoc.ingest.record import MONTHS
-from oomdoc.intake.cells import is_null, stamp
+from oomdoc.intake.cells import MONTHS, is_null, stamp
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_time
 
