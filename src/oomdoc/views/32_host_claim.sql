@@ -6,6 +6,7 @@
 -- fills_bytes: of them, what fills by and by as requests come, and is not taken at the start
 -- input_gib: the cache of multimodal inputs that each API server and each engine has of its own; NULL = not told
 -- input_copies: how many have one; NULL = no such cache is told
+-- mount_bytes: of them, what lies in shared memory and not in each of those who have it; NULL = nothing does
 -- ref: where the largest of them stands
 WITH flag AS (
   SELECT lower(regexp_replace(flag, '^LMCACHE_', '')) AS name, try_cast(regexp_extract(value, '^[\d.]+') AS DOUBLE) AS gib,
@@ -28,12 +29,15 @@ WITH flag AS (
     WHERE flag = 'max_local_cpu_size'
   )
 ), server AS (
-  SELECT max(try_cast(value AS BIGINT)) AS fronts FROM seen.engine_flag WHERE flag = 'api_server_count'
+  SELECT max(try_cast(value AS BIGINT)) FILTER (flag = 'api_server_count') AS fronts,
+    coalesce(bool_or(lower(value) = 'shm') FILTER (flag = 'mm_processor_cache_type'), false) AS inputs_in_shm
+  FROM seen.engine_flag WHERE flag IN ('api_server_count', 'mm_processor_cache_type')
 ), claim AS (
   -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
   SELECT f.name, f.gib * 1073741824 AS each,
     CASE WHEN f.name = 'kv_offloading_size' THEN 1
-      -- each API server and each engine keeps its own copies of the inputs (vllm/config/multimodal.py)
+      -- each API server and each engine keeps its own copies of the inputs (vllm/config/multimodal.py), or each API server puts them where all engines see them
+      WHEN f.name = 'mm_processor_cache_gb' AND s.inputs_in_shm THEN coalesce(s.fronts, 1)
       WHEN f.name = 'mm_processor_cache_gb' THEN coalesce(s.fronts, 1) + coalesce(e.data_parallel_size, 1)
       ELSE greatest(coalesce(e.world_size, 1), CASE WHEN f.name = 'max_local_cpu_size' THEN m.ranks ELSE 1 END) END AS times, f.ref
   FROM flag f, engine e, made m, server s
@@ -52,5 +56,6 @@ SELECT string_agg(
 ) AS names, try_cast(sum(each * times) AS BIGINT) AS claim_bytes, any_value(room.bytes)::BIGINT AS room_bytes,
   try_cast(coalesce(sum(each * times) FILTER (name = 'mm_processor_cache_gb'), 0) AS BIGINT) AS fills_bytes,
   max(each) FILTER (name = 'mm_processor_cache_gb') / 1073741824 AS input_gib, max(times) FILTER (name = 'mm_processor_cache_gb') AS input_copies,
+  (sum(each * times) FILTER (name = 'mm_processor_cache_gb' AND (SELECT inputs_in_shm FROM server)))::BIGINT AS mount_bytes,
   arg_max(ref, each * times) AS ref
 FROM claim, room HAVING count(*) > 0

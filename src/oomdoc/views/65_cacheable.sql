@@ -12,7 +12,7 @@
 -- never_evicted: what ran through the pool since the start had room in it
 -- between_tokens: the most that was computed between two turns that repeat each other: by the sheet, where it tells of all, else by the busiest rate of a server; NULL = neither
 -- never_between: conversations found nothing of their former prompts, though less was computed in between than the pool stores
--- never_again: a sheet names the text of each request, and no text is sent twice: there is nothing that could be found
+-- never_again: a sheet names the text of each request, and no text is sent twice, or in the end none that had been sent before, while those that were are found: there is nothing that could be found
 WITH listed AS (
   SELECT max(input_tokens) AS most, count(input_tokens) AS n, arg_max(source, input_tokens) || ':' || arg_max(line, input_tokens) AS ref
   FROM request
@@ -45,6 +45,11 @@ WITH listed AS (
   SELECT max(value) AS tokens FROM seen.engine_figure WHERE name = 'block_size'
 ), flag AS (
   SELECT max(try_cast(value AS INTEGER)) AS tokens FROM seen.engine_flag WHERE flag = 'block_size'
+), named AS (
+  SELECT input_tokens, cached_tokens, row_number() OVER (PARTITION BY tenant ORDER BY coalesce(t, elapsed_s), source, line) > 1 AS again,
+    ntile(3) OVER (ORDER BY coalesce(t, elapsed_s), source, line) = 3 AS late
+  FROM request
+  WHERE tenant IS NOT NULL AND cached_tokens IS NOT NULL AND input_tokens > 0
 ), rated AS (
   -- who tells no rate of prompts has read some all the same
   SELECT avg(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) * (max(e.t) - any_value(u.t)) AS tokens,
@@ -59,7 +64,14 @@ SELECT * EXCLUDE (found, sheet_tokens, gap_tokens), coalesce(prompts >= $lookups
   coalesce(through_tokens <= $never_filled * pool_tokens, false) AS never_evicted,
   coalesce(sheet_tokens, gap_tokens) AS between_tokens,
   coalesce(sheet_tokens <= pool_tokens, gap_tokens <= $never_filled * pool_tokens, false) AS never_between,
-  coalesce((SELECT count(DISTINCT tenant) = count(*) AND count(*) >= $named_enough AND max(cached_tokens) = 0 FROM request WHERE tenant IS NOT NULL), false) AS never_again
+  coalesce((SELECT count(DISTINCT tenant) = count(*) AND count(*) >= $named_enough AND max(cached_tokens) = 0 FROM request WHERE tenant IS NOT NULL), false)
+  -- of the last third nearly all are sent for the first time; what comes again is found, so that the name is that of what prompts share
+  OR coalesce((
+    SELECT count(*) FILTER (late AND NOT again) >= $named_enough AND count(*) FILTER (late AND again) <= $once_in_a_while * count(*) FILTER (late)
+      AND count(*) FILTER (again) >= $named_enough AND sum(cached_tokens) FILTER (again) >= $mostly_hit * sum(input_tokens) FILTER (again)
+      AND sum(cached_tokens) FILTER (late) <= $hits_fell * sum(input_tokens) FILTER (late)
+    FROM named
+  ), false) AS never_again
 FROM (SELECT (
     SELECT CASE WHEN t.never > 0 AND t.asked_tokens >= $sheet_tells_all * coalesce(p.recent_queries, p.queries) THEN t.between_tokens END
     FROM cached_turn t, prefix_cache p

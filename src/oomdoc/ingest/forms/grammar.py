@@ -49,9 +49,10 @@ _GROUP = word_set("container containers pod pods cgroup docker")
 _LEFT = word_set("available avail free unused")
 _IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
 _SUM = word_set("total limit capacity max size installed cap")
+_MOUNT_IN_USE = word_set("used usage use occupied filled fill")
 _NO_MEMORY = word_set(
-    "kv block blocks weight weights pool disk root rootfs fs filesystem partition var net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
-    "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared shm buffers hit hits tier offload util cpu percent pct "
+    "kv block blocks weight weights pool shmem disk root rootfs fs filesystem partition var net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
+    "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared buffers hit hits tier offload util cpu percent pct "
     "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
 )
 _SHARE = word_set("pct percent perc percentage share")
@@ -210,6 +211,8 @@ def column_of(name: str) -> Column:
     (('memory', 'host', 'MiB', 0.0, 'router'), 'figure')
     >>> column_of("container_memory_working_set_gib{pod=chat-14b}").unit
     'GiB'
+    >>> column_of("shm_used_gib")[:2], column_of("/dev/shm size MiB")[:2], column_of("cgroup_shmem_mib").role
+    (('memory', 'shm'), ('total', 'shm'), 'figure')
     >>> column_of("rss4711_kB").who, column_of("req/s").role, column_of("sum(rate(http_requests_total[5m]))").role
     ('pid 4711', 'running', 'running')
     """
@@ -279,6 +282,10 @@ def _memory(words: list[str], unit: str) -> Column:
     gpu, left = _numbered(words)
     resident = bool(among & _RESIDENT)
     page = "cache" in among and bool(among & ({"page", "file", "buff"} | _GROUP))
+    if {"shm"} & among or {"shared", "memory"} <= among:
+        # a mount: it has a size of its own, and is no part of what a process or a group is told to have
+        role = TOTAL if among & _SUM else MEMORY if among & _MOUNT_IN_USE else FIGURE
+        return Column(role, "shm" if role != FIGURE else "", unit)
     if among & _SUM and not resident and not (among & (_IN_USE - {"mem", "memory"})):
         return Column(TOTAL, "gpu" if device else "host" if among & (_HOST | _GROUP) else "", unit, gpu=gpu)
     if among & _NO_MEMORY and not resident and not page:

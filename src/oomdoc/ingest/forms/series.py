@@ -262,6 +262,7 @@ class SeriesRows:
         self._first: float | None = None
         self._last = 0.0
         self._days = 0
+        self._mounted: int | None = None
 
     def add(self, line: int, values: Values) -> None:
         """The samples of one record."""
@@ -277,6 +278,7 @@ class SeriesRows:
         running = number_or_none(values.get(series.running)) if series.running else None
         requests = number_or_none(values.get(series.requests)) if series.requests else None
         state = values.get(series.state) if series.state else None
+        self._mount(line, values)
         for name, column, unit in series.memory:
             binary = column.resource == "gpu" or unit[1:2] == "i"
             share = _share_cell(values.get(name), unit) if unit in WHOLE else None
@@ -295,6 +297,14 @@ class SeriesRows:
                 "process_memory", line, t=t, name=label or None, state=shown[:TEXT_CAP] if shown else None, resource=resource, bytes=size, share=share,
                 elapsed_s=elapsed, step=step, running=running, requests=requests, variant=" ".join(part for part in (column.variant, varied) if part)[:200] or None,
             )  # fmt: skip
+
+    def _mount(self, line: int, values: Values) -> None:
+        """How large the mount of shared memory is: said once, and again where it changes."""
+        for name, column, unit in self._series.totals:
+            size = size_of(values.get(name), unit, unit[1:2] == "i") if column.resource == "shm" else None
+            if size and size != self._mounted:
+                self._mounted = size
+                self._rows.add("note", line, topic="shm-size", value=float(size), text=f"{name} {values.get(name)}"[:TEXT_CAP])  # fmt: skip
 
     def _beside(self, device: float | None) -> str | None:
         """Whose memory a column is that does not say so: what stands beside it does. A device has a size, a container has a limit.
