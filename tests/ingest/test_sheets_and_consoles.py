@@ -109,6 +109,33 @@ def test_processors_that_a_limit_stops(head: str, told: list[tuple[str, float]])
     assert [(row["topic"], row["value"]) for row in rows(text, "note", "cpu.csv")] == told
 
 
+def test_a_memory_group_as_somebody_samples_its_files() -> None:
+    text = (
+        "# every 5 s\nutc,memory.current,memory.max,shmem,pids.current,pids.max\n"
+        "10:00:00,2362232012,751619276800,0,88,2000\n10:00:05,4402341478,751619276800,107374182,1990,2000\n"
+    )
+    told = [(row["topic"], row["value"]) for row in rows(text, "note", "group.csv")]
+    assert told == [("container-limit", 751619276800.0), ("tasks", 88.0), ("tasks-limit", 2000.0), ("tasks", 1990.0), ("tasks-limit", 2000.0)]  # fmt: skip
+    held = [(row["resource"], row["bytes"]) for row in rows(text, "process_memory", "group.csv")]
+    assert held == [("container", 2362232012), ("container", 4402341478)]
+    printed = "the vllm pod, its group:\n$ grep . /sys/fs/cgroup/pids.*\n/sys/fs/cgroup/pids.current:1990\n/sys/fs/cgroup/pids.max:2000\n"
+    assert [row["topic"] for row in rows(printed, "note", "group.txt")] == ["tasks", "tasks-limit"]
+
+
+def test_what_is_left_of_the_host_beside_a_device() -> None:
+    text = "time  MemFree  MemAvail  mem.current  gpu0_used_mib\n10:00:00  20.6  120.6  0.4  1640\n10:00:10  17.1  120.8  4.2  2556\n"
+    assert {row["used_bytes"] for row in rows(text, "gpu_sample", "s.txt")} <= {1640 * 2**20, 2556 * 2**20}
+    kinds = {row["resource"] for row in rows(text, "process_memory", "s.txt")}
+    assert kinds == {"host-available", "container", "gpu"}
+
+
+def test_the_mount_of_shared_memory_in_a_table() -> None:
+    text = "ts,shm_size_gib,shm_used_gib,cgroup_shmem_gib\n10:00:00,16.00,0.42,0.4\n10:01:00,16.00,15.90,15.8\n"
+    assert [(row["topic"], row["value"]) for row in rows(text, "note", "shm.csv")] == [("shm-size", 16 * 2**30)]
+    held = [(row["resource"], round(row["bytes"] / 2**30, 1)) for row in rows(text, "process_memory", "shm.csv")]
+    assert held == [("shm", 0.4), ("shm", 15.9)]
+
+
 def test_the_same_as_an_exporter_counts_it() -> None:
     text = (
         'container_cpu_cfs_periods_total{pod="a-0",container="s"} 15120\n'

@@ -26,7 +26,7 @@ ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("shm", rf"^(?!.*(?:{NOT_ROOM})).*(?:/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory)"),
         ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
         # no memory is short where no thread or process may be made: a limit of the user, or of the container
-        ("limit", r"pthread_create failed|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
+        ("limit", r"pthread_create failed|what\(\):\s+Resource temporarily unavailable|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
         # consequences and wrappers
         ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for (?:the )?root cause|Engine process failed to start|EngineDeadError|AsyncEngineDeadError"
                  r"|Background loop (?:has errored|is stopped|is not running)|Engine loop (?:has died|is dead|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
@@ -222,12 +222,13 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         # a thread or a process that nobody may make any more, said by whoever wanted it
-        "thread-refused", "host", ("pthread_create failed", "start new thread", "create new native thread", "create native thread", "RLIMIT_NPROC", "fork: retry", "Cannot fork"),
-        regex(rf"^{_HEAD}(?P<text>[^\n]{{0,120}}?(?:pthread_create failed|can'?t start new thread|[Uu]nable to create (?:new )?native thread|RLIMIT_NPROC \d|fork: retry: Resource|Cannot fork)[^\n]{{0,200}})"), "log_error",
+        "thread-refused", "host", ("pthread_create failed", "what():", "start new thread", "create new native thread", "create native thread", "RLIMIT_NPROC", "fork: retry", "Cannot fork"),
+        regex(rf"^{_HEAD}(?P<text>[^\n]{{0,120}}?(?:pthread_create failed|what\(\):\s+Resource temporarily unavailable|can'?t start new thread|[Uu]nable to create (?:new )?native thread|RLIMIT_NPROC \d|fork: retry: Resource|Cannot fork)[^\n]{{0,200}})"), "log_error",
         convert=lambda row, match: {"text": row["text"].strip()[:400], "kind": "limit"}, samples=(
             ("E0302 04:05:06.118 51733 thd.cc:157]                           pthread_create failed: Resource temporarily unavailable", {"kind": "limit"}),
             ("OpenBLAS blas_thread_init: pthread_create failed for thread 7 of 32: Resource temporarily unavailable", {"kind": "limit"}),
             ("-bash: fork: retry: Resource temporarily unavailable", {"kind": "limit"}),
+            ("  what():  Resource temporarily unavailable", {"kind": "limit"}),  # std::system_error of std::thread
         ),
     ),
     _error(

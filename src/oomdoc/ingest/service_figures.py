@@ -7,6 +7,7 @@
     eth0  80411.20  6120.10  118904.11  412.30   (of `sar -n DEV`)       link-rate
     Speed: 1000Mb/s   (of `ethtool`)                                     link-speed
     nr_periods 15120 / nr_throttled 310   (of a group's cpu.stat)        cpu-periods, cpu-throttled
+    /sys/fs/cgroup/pids.current:1011 / pids.max 1024                     tasks, tasks-limit
     grace period 180; interval 30, unhealthy threshold 2                 the probe of a `container`, as kubectl prints one
 
 A complaint is judged by such figures: whether the service reached its goal, and where the seconds of a request pass. Each is a
@@ -26,7 +27,7 @@ from oomdoc.ingest.text_form import is_log_line
 from oomdoc.regexes import regex
 
 TELLING = regex(
-    rb"(?i)\b(?:goals?|slo|sla|objective|objetivo|ziel|target|clients?|users?|browser|caller|gateway|callers)\b|\brequests?\b|bytes/s|\bcopied,|rxkB/s|\bSpeed:|\bnr_throttled|vllm:\w+|\bthreshold"
+    rb"(?i)\b(?:goals?|slo|sla|objective|objetivo|ziel|target|clients?|users?|browser|caller|gateway|callers)\b|\brequests?\b|bytes/s|\bcopied,|rxkB/s|\bSpeed:|\bnr_throttled|\bpids\.max|vllm:\w+|\bthreshold"
 )
 """Whether a text holds anything of this kind: one search for each short text."""
 
@@ -67,7 +68,9 @@ _COPIED = regex(r"\d+ bytes[^\n]{0,40} copied, [\d.]+ s(?:econds)?, (?P<value>[\
 _SPEED = regex(r"\s*(?:Link )?Speed:\s*(?P<value>\d{1,6}) ?(?P<unit>[MG])b(?:/s|ps|it/s)?\s*$", re.I)
 _SAR = regex(r"\s*(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)?\s*(?P<name>[a-z][\w.@-]{1,20})\s+[\d.]+\s+[\d.]+\s+(?P<got>[\d.]+)\s+(?P<sent>[\d.]+)(?:\s+[\d.]+){0,4}\s*$")  # fmt: skip
 _ASKED_SAR = regex(r"\bsar\b.{0,20}-n DEV|\brxkB/s\b")
-_THROTTLE = regex(r"\s*(?P<name>nr_periods|nr_throttled)[\s:=]+(?P<value>\d{1,15})\s*$")
+_THROTTLE = regex(
+    r"\s*(?:/[\w./:-]{1,200}/)?(?P<name>nr_periods|nr_throttled|pids\.current|pids\.max)[\s:=]+(?P<value>\d{1,15})\s*$"
+)
 _CHECK = {
     "delay": regex(r"(?:health[ _-]?check[ _-]?)?(?:grace[ _-]?period(?:[ _-]?seconds)?|start[ _-]?period)\"?['\s:=]{1,4}(?:of )?(?P<value>\d{1,5})(?: ?s(?:ec\w*)?)?\b", re.I),
     "period": regex(r"(?<!fall)(?<!scrape )\b(?:check[ _-]?)?interval(?:[ _-]?seconds)?\"?['\s:=]{1,4}(?:of )?(?P<value>\d{1,5})(?: ?s(?:ec\w*)?)?\b", re.I),
@@ -75,7 +78,12 @@ _CHECK = {
 }  # fmt: skip
 """What supervisors that are no kubelet call the delay, the period and the failures of their checks."""
 _BYTES = {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1024.0, "kiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3, "TiB": 1024.0**4}  # fmt: skip
-_TOPICS = {"nr_periods": "cpu-periods", "nr_throttled": "cpu-throttled"}
+_TOPICS = {
+    "nr_periods": "cpu-periods",
+    "nr_throttled": "cpu-throttled",
+    "pids.current": "tasks",
+    "pids.max": "tasks-limit",
+}
 
 
 def _seconds(match: re.Match[str]) -> float:

@@ -67,7 +67,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
     Entity("allocator_stat", ("allocator.",), _cores("allocator.reserved allocator.split", "allocator.reserved allocator.retries", "allocator.reserved allocator.allocated"), 4),
-    Entity("note", ("host.size", "host.cpu_periods", "host.cpu_throttled"), _cores("host.size", "host.cpu_periods host.cpu_throttled"), 3),
+    Entity("note", ("host.size", "host.cpu_periods", "host.cpu_throttled", "host.tasks", "host.tasks_limit"), _cores("host.size", "host.cpu_periods host.cpu_throttled", "host.tasks host.tasks_limit"), 3),
     Entity("host_event", ("host.group_kills",), (), 3),
 )  # fmt: skip
 
@@ -287,6 +287,8 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         quantity = match.quantity
         if quantity.id in ("stat.replica", "request.replica", "gpu.index") and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
             continue  # `replicas: 2` and `gpus: 4` count them and name none
+        if _OF_THE_HOST.match(name) and quantity.id.startswith("gpu."):
+            continue  # beside columns of devices they are the host's all the same
         unit = unit_of(quantity, match.unit, values)
         if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):
             unit = "1"  # the engine's own names end so and are shares of one
@@ -302,6 +304,8 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
 
 
 _PLURAL = regex(r"s\W*$", re.I)
+_OF_THE_HOST = regex(r"Mem(?:Free|Avail(?:able)?)\b|mem(?:ory)?\.(?:current|max|high|peak)$")
+"""As `/proc/meminfo` spells what is left, and the files of a memory group."""
 
 
 def _are_shares(values: Sequence[Any]) -> bool:

@@ -370,8 +370,8 @@ class Filler:
         self.rows.add("scaler", one.line, t=one.t, kind=kind, text=text[:TEXT_CAP], **row)
 
     def note(self, one: Cells) -> None:
-        """The memory of the host; how often a limit on processors stopped a group."""
-        for name, topic in (("host.cpu_periods", "cpu-periods"), ("host.cpu_throttled", "cpu-throttled")):
+        """The memory of the host; how often a limit on processors stopped a group; its threads, and how many it may have."""
+        for name, topic in _OF_A_GROUP:
             if one.get(name) is not None:
                 self.rows.add(
                     "note", one.line, topic=topic, value=float(one.get(name)), text=f"{topic} {one.get(name)}"
@@ -405,6 +405,12 @@ class Filler:
         yield from self.rows.close()
 
 
+_OF_A_GROUP = (
+    ("host.cpu_periods", "cpu-periods"),
+    ("host.cpu_throttled", "cpu-throttled"),
+    ("host.tasks", "tasks"),
+    ("host.tasks_limit", "tasks-limit"),
+)
 _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,

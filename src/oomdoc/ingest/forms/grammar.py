@@ -372,7 +372,18 @@ def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
     'container'
     >>> [column.resource for column in of_group({name: column_of(name) for name in ("t", "anon_gib", "file_gib", "kernel_gib", "current_gib")}).values()]
     ['', 'host', 'page-cache', '', 'container']
+    >>> [column.resource for column in of_group({name: column_of(name) for name in ("utc", "memory.current", "memory.max", "shmem")}).values()]
+    ['', 'container', 'container', '']
     """
+    files = {
+        name: _GROUP_FILES.get(" ".join(word for word in pieces(name) if UNITS.get(word) not in BYTES and word not in _GROUP))
+        for name in columns
+    }  # fmt: skip
+    if (MEMORY, "container") in files.values():
+        return {
+            name: column._replace(role=told[0], resource=told[1]) if (told := files[name]) else column
+            for name, column in columns.items()
+        }
     stat = {
         name: _STAT_PARTS.get(
             " ".join(word for word in pieces(name) if UNITS.get(word) not in BYTES and word not in _BESIDE_STAT), ""
@@ -407,6 +418,12 @@ _STAT_PARTS = {
     "shmem": "-", "kernel": "-", "slab": "-", "sock": "-", "pagetables": "-", "kernel stack": "-", "swap": "swap", "swapcached": "-", "mapped file": "-",
 }  # fmt: skip
 """Fields of `memory.stat` and files of a memory group (Documentation/admin-guide/cgroup-v2.rst); `-` = a part that nothing asks for."""
+_GROUP_FILES = {
+    "memory current": (MEMORY, "container"), "mem current": (MEMORY, "container"), "memory max": (TOTAL, "container"), "mem max": (TOTAL, "container"),
+    "memory swap current": (MEMORY, "swap"), "memory peak": (FIGURE, ""), "memory high": (FIGURE, ""), "anon": (MEMORY, "host"), "memory stat anon": (MEMORY, "host"),
+    "file": (MEMORY, "page-cache"), "memory stat file": (MEMORY, "page-cache"),
+}  # fmt: skip
+"""Files of a memory group, as who samples them calls his columns; one of what it holds now has to be among them."""
 _BESIDE_STAT = word_set("memory mem cgroup container total stat")
 _STAT_COLUMNS = 3  # two such words stand in tables of other things
 _BESIDE_GROUP = frozenset(("page-cache", "swap", "container", "host"))

@@ -254,6 +254,9 @@ def _named_cells(names: Sequence[str], values: Values) -> str:
     return " ".join(found)[:200]
 
 
+_BOUNDS = {"shm": "shm-size", "container": "container-limit"}
+
+
 class SeriesRows:
     """Makes the rows of one series: `process_memory`."""
 
@@ -262,7 +265,7 @@ class SeriesRows:
         self._first: float | None = None
         self._last = 0.0
         self._days = 0
-        self._mounted: int | None = None
+        self._said: dict[str, int] = {}
 
     def add(self, line: int, values: Values) -> None:
         """The samples of one record."""
@@ -278,7 +281,7 @@ class SeriesRows:
         running = number_or_none(values.get(series.running)) if series.running else None
         requests = number_or_none(values.get(series.requests)) if series.requests else None
         state = values.get(series.state) if series.state else None
-        self._mount(line, values)
+        self._bounds(line, values)
         for name, column, unit in series.memory:
             binary = column.resource == "gpu" or unit[1:2] == "i"
             share = _share_cell(values.get(name), unit) if unit in WHOLE else None
@@ -298,13 +301,14 @@ class SeriesRows:
                 elapsed_s=elapsed, step=step, running=running, requests=requests, variant=" ".join(part for part in (column.variant, varied) if part)[:200] or None,
             )  # fmt: skip
 
-    def _mount(self, line: int, values: Values) -> None:
-        """How large the mount of shared memory is: said once, and again where it changes."""
+    def _bounds(self, line: int, values: Values) -> None:
+        """How large the mount of shared memory is, and the limit of a group: said once, and again where it changes."""
         for name, column, unit in self._series.totals:
-            size = size_of(values.get(name), unit, unit[1:2] == "i") if column.resource == "shm" else None
-            if size and size != self._mounted:
-                self._mounted = size
-                self._rows.add("note", line, topic="shm-size", value=float(size), text=f"{name} {values.get(name)}"[:TEXT_CAP])  # fmt: skip
+            topic = _BOUNDS.get(column.resource)
+            size = size_of(values.get(name), unit, unit[1:2] == "i") if topic else None
+            if topic and size and size != self._said.get(topic):
+                self._said[topic] = size
+                self._rows.add("note", line, topic=topic, value=float(size), text=f"{name} {values.get(name)}"[:TEXT_CAP])  # fmt: skip
 
     def _beside(self, device: float | None) -> str | None:
         """Whose memory a column is that does not say so: what stands beside it does. A device has a size, a container has a limit.
