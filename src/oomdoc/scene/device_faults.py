@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
-from oomdoc.scene.lives import Server
-from oomdoc.scene.owner import FOREIGN, OTHER_WORK, OWN, UNKNOWN, Bond, Row, apart, in_time, of_pod
+from oomdoc.scene.lives import WENT_ON_S, Server
+from oomdoc.scene.owner import AFTER_S, FOREIGN, OTHER_WORK, OWN, UNKNOWN, Bond, Row, apart, in_time, of_pod
 from oomdoc.scene.places import is_engine
 
 PROCESS_XIDS = frozenset((13, 31, 43, 45, 68, 69))
@@ -42,6 +43,20 @@ def of_fault(row: Row, server: Server) -> Bond:
     if when == "untimed" and server.lives:
         return Bond(UNKNOWN, f"{what} at a time that cannot be compared")
     return Bond(OWN, what, None if life is None else life.id)
+
+
+def of_traffic(row: Row, answers: Sequence[float], what: str) -> Bond | None:
+    """A fault beside a sheet of requests, where no log tells when the server lived: another's where answers went on after it, or where all
+    that the sheet tells came long after. `answers`: when requests were answered, in order. None: it may be the server's."""
+    t = row["t"]
+    if t is None or not answers:
+        return None
+    if answers[0] - t > AFTER_S:
+        return Bond(FOREIGN, f"{what}, long before the first of the requests that are told")
+    nth = bisect_right(answers, t + WENT_ON_S)
+    if nth < len(answers) and answers[nth] <= t + AFTER_S:
+        return Bond(FOREIGN, f"{what}, and requests were answered on after it")
+    return None
 
 
 def is_gauge(row: Row) -> bool:

@@ -25,6 +25,10 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
     rows = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
     faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
     faults = [(row, device_faults.of_fault(row, server)) for row in rows if row["kind"] in FAULTS]
+    if faults and not any(life.begin_t for life in server.lives):
+        answers = [one["t"] for one in rows_of(store, "request", "source, line, t", "t IS NOT NULL AND status < 400")]
+        answers.sort()
+        faults = [(row, bond if bond.whose == FOREIGN else device_faults.of_traffic(row, answers, row["kind"]) or bond) for row, bond in faults]  # fmt: skip
     logged = [each for each in faults if each[0]["kind"] == "xid" and not device_faults.is_gauge(each[0])]
     for row, bond in faults:
         if device_faults.is_gauge(row):

@@ -47,9 +47,11 @@
 -- evicted_text: what the kubelet said
 WITH near AS (
   -- the kernel ended somebody else because the whole host was full: the server was not ended by that
-  SELECT source, line FROM main.relation WHERE of_table = 'host_event' AND whose = 'near'
+  SELECT source, line, whose FROM main.relation WHERE of_table = 'host_event' AND whose IN ('near', 'unknown')
 ), event AS (
-  SELECT h.*, h.source || ':' || h.line AS ref, n.line IS NOT NULL AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AS beside
+  SELECT h.*, h.source || ':' || h.line AS ref, n.whose IS NOT DISTINCT FROM 'near' AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AS beside,
+    -- 45 is the clean-up behind a process that ended, whatever ended it (NVIDIA's catalogue of Xid errors); one at another time than the server's, or at one that nobody can compare, explains nothing
+    h.kind = 'xid' AND count IS DISTINCT FROM 45 AND n.whose IS DISTINCT FROM 'unknown' AS of_driver
   FROM host_event h
   LEFT JOIN near n ON n.source = h.source AND n.line = h.line
 ),
@@ -75,8 +77,7 @@ folded AS (
       min(ref) FILTER (kind = 'worker-died') AS died_ref,
     bool_or(kind = 'cgroup-oom-count') AS cgroup_watched, max(count) FILTER (kind = 'cgroup-oom-count') AS cgroup_kills,
       max(limit_bytes) FILTER (kind = 'process-limit') AS process_limit,
-    -- 45 is the clean-up behind a process that ended, whatever ended it (NVIDIA's catalogue of Xid errors)
-    count(*) FILTER (kind = 'xid' AND count IS DISTINCT FROM 45) AS xids, min(ref) FILTER (kind = 'xid' AND count IS DISTINCT FROM 45) AS xid_ref, bool_or(kind = 'reboot') AS reboot,
+    count(*) FILTER (of_driver) AS xids, min(ref) FILTER (of_driver) AS xid_ref, bool_or(kind = 'reboot') AS reboot,
     min(ref) FILTER (kind = 'cgroup-oom-count' AND count > 0) AS cgroup_ref
   FROM event
 ), killed AS (

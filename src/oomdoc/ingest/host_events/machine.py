@@ -55,7 +55,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "xid", "xid", ("NVRM: Xid",),
         (
             r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
-            r"(?:, name=(?P<process>[^,]+))?",
+            r"(?:, name=(?P<process>[^,\"]+))?",
         ),
         event("xid"),
         ("[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault", {"count": 31, "pid": 797, "process": "python3"}),
