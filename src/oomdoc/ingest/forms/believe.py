@@ -53,8 +53,10 @@ def _cores(*texts: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(text.split()) for text in texts)
 
 
+OF_HOST = ("gpu.host", "gpu.pod")
+"""Whose the devices are: no sign that a table is about any."""
 ENTITIES: tuple[Entity, ...] = (
-    Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus"), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
+    Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus", *OF_HOST), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
     Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
             "gpu.index gpu.total"), 3, marked=True),
     Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.input request.limit", "request.output request.status", "request.cached request.ttft", "request.cached request.status", "request.upstream request.status time", "request.latency request.status time"), 3),
@@ -275,7 +277,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def _shared(quantity: Quantity) -> bool:
     """Whether several parts may have a column of this: when, which device, which server."""
-    return quantity.id in (_TIME, _ELAPSED, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica")
+    return quantity.id in (_TIME, _ELAPSED, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica", *OF_HOST)
 
 
 def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
@@ -358,7 +360,11 @@ def _part(
     if entity.cores and not any(core <= ids for core in entity.cores):
         return None
     own = [taken for taken in columns.values() if taken.quantity.id not in (_TIME, _ELAPSED)]
-    points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
+    points = sum(
+        _STRONG if taken.strong else _WEAK
+        for taken in own
+        if taken.name not in inherited and taken.quantity.id not in OF_HOST
+    )
     of_servers = _of_servers(ids, columns, names) + _of_field(ids, names)
     # beside another table of ours a name is the less of a chance
     if not own or points + (_WEAK if _TIME in ids else 0) + of_servers + (company and points > 1) < entity.least:
