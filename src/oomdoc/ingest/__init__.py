@@ -98,7 +98,7 @@ PROSE: tuple[Ingestor, ...] = (
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
 _PASTED = (device_hosts.KIND, *(module.KIND for module in device_hosts.READERS))
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
-_SENTENCES = frozenset(("cluster_event",))
+_SENTENCES = frozenset(("cluster_event", "process_exit"))
 """Tables whose rows a text also tells in sentences."""
 _COMMANDS = frozenset(("engine_flag",))
 """Tables that a launch text fills whole: a command with a prompt before it would be told twice."""

@@ -17,16 +17,14 @@ from collections.abc import Iterable, Iterator
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest import amd_smi, device_screens, nvidia_smi
 from oomdoc.ingest.base import Head, Ingestor
-from oomdoc.intake.hosts import apart
+from oomdoc.intake.hosts import apart, writer_of
 from oomdoc.intake.scan import Chunk, whole
-from oomdoc.regexes import regex
 
 KIND = "devices-of-hosts"
 READERS: tuple[Ingestor, ...] = (nvidia_smi, amd_smi, device_screens)
 """Who reads what tools show of devices."""
 _CAP_BYTES = 16 << 20
 _WORDS = (b"MiB", b" MB", b"smi", b"SMI", b"MEM[")
-_NO_NAME = regex(r"[^\w.-]+")
 
 
 def reader_of(path: str, data: bytes) -> Ingestor | None:
@@ -44,11 +42,6 @@ def matches(head: Head) -> bool:
 def kind_of(head: Head) -> str:
     """The kind of the first host's text."""
     return next(reader.KIND for _, data in apart(head.data) if (reader := reader_of(head.path, data)))
-
-
-def writer_of(host: str, hosts: dict[str, str]) -> str:
-    """What a host's part of a source is called: "" of the first that is asked for."""
-    return hosts.setdefault(host, _NO_NAME.sub("-", host)[:63] if hosts else "")
 
 
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:

@@ -24,11 +24,10 @@ from itertools import islice
 from oomdoc.evidence.tables import COLUMN_READING, LOOKALIKE, Batch
 from oomdoc.ingest.answers import Answers
 from oomdoc.ingest.base import Head, Ingestor
-from oomdoc.ingest.device_hosts import writer_of
 from oomdoc.ingest.forms.tables import FAR
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
-from oomdoc.intake.hosts import owners
+from oomdoc.intake.hosts import owners, writer_of
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 

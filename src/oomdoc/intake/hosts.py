@@ -130,6 +130,14 @@ def _counted_on(names: Iterable[str]) -> bool:
     return len(found) >= _LEAST_LINES and len(stems) == 1 and not stems & {"", *_NO_HOSTS}
 
 
+_NO_WRITER = regex(r"[^\w.-]+")
+
+
+def writer_of(host: str, hosts: dict[str, str]) -> str:
+    """What a host's part of a source is called, among the `hosts` that were asked for: "" of the first."""
+    return hosts.setdefault(host, _NO_WRITER.sub("-", host)[:63] if hosts else "")
+
+
 def apart(data: bytes) -> list[tuple[str, bytes]]:
     """The text of each host, in the order in which they come, every line where it stood; nothing for a text of fewer than two.
 

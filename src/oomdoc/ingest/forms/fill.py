@@ -14,6 +14,7 @@ from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, Found, Meaning, Requests, moment, put
+from oomdoc.intake.hosts import writer_of
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
@@ -29,8 +30,10 @@ _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
 _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
 
-_NO_WRITER = regex(r"[^\w.-]+")
 _MOST_HOSTS = 1000
+_NO_DISK = regex(r"(?:tmpfs|shm|udev|devtmpfs|none)\b|.* /(?:dev|run|sys|proc|boot)\b")
+_FULL = 0.98
+"""Of /dev/shm: what is asked for next finds no room."""
 _OF_HOST = regex(r"(?i)(?:the )?(?:system|host|cpu|main)(?: memory| ram|_memory|_ram)")
 """What a record says of itself that is about the host's memory and no device's."""
 
@@ -92,7 +95,7 @@ class Filler:
         self.rows = Capped()
         self.requests = Requests()
         self._devices = device_metrics.Devices(by_series=True)
-        self._first_host = ""
+        self._writers: dict[str, str] = {}
         self._of_host: dict[str, OfHost] = {"": OfHost(self.rows)}
         self._announced: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
@@ -154,9 +157,8 @@ class Filler:
 
     def _host(self, one: Cells) -> OfHost:
         """The host of a record's device: that of the first is the source itself."""
-        name = str(one.get("gpu.host") or one.get("gpu.pod") or self._first_host)
-        self._first_host = self._first_host or name
-        writer = "" if name == self._first_host else _NO_WRITER.sub("-", name)[:63]
+        name = one.get("gpu.host") or one.get("gpu.pod")
+        writer = writer_of(str(name), self._writers) if name else ""
         if writer not in self._of_host and len(self._of_host) < _MOST_HOSTS:
             self._of_host[writer] = OfHost(Capped())
         return self._of_host.get(writer) or self._of_host[""]
@@ -395,7 +397,9 @@ class Filler:
         self.rows.add("scaler", one.line, t=one.t, kind=kind, text=text[:TEXT_CAP], **row)
 
     def note(self, one: Cells) -> None:
-        """The memory of the host; how often a limit on processors stopped a group."""
+        """The memory of the host; how often a limit on processors stopped a group; a file system."""
+        if (mount := one.get("fs.mount")) is not None:
+            self._file_system(one, mount)
         for name, topic in (("host.cpu_periods", "cpu-periods"), ("host.cpu_throttled", "cpu-throttled")):
             if one.get(name) is not None:
                 self.rows.add(
@@ -407,6 +411,16 @@ class Filler:
             self.rows.add(
                 "note", one.line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
             )
+
+    def _file_system(self, one: Cells, mount: str) -> None:
+        text = " ".join(str(cell) for cell in one.record.values() if not null(cell))[:TEXT_CAP]
+        size, used, free = (one.get(f"fs.{name}") for name in ("size", "used", "free"))
+        shared = mount == "/dev/shm"
+        for topic, value in (("shm-size", size), ("shm-used", used)) if shared else (("disk-free", free),):
+            if value is not None and (shared or not _NO_DISK.match(f"{text} {mount}")):
+                self.rows.add("note", one.line, topic=topic, value=float(value), text=text)
+        if shared and size and used is not None and used >= _FULL * size:
+            self.rows.add("host_event", one.line, t=one.t, kind="shm-full", bytes=used, limit_bytes=size, text=text)
 
     def host_event(self, one: Cells) -> None:
         """Kills that a memory group counted."""

@@ -20,26 +20,9 @@ from oomdoc.regexes import regex
 _WORDS: dict[str, tuple[str, ...]] = {
     word: tuple(meaning.split()) for meaning, words in read("words")["meanings"] for word in words.split()
 }
-UNITS: dict[str, str] = {
-    word: unit
-    for unit, words in (
-        ("B", "bytes byte b"), ("KiB", "kib ki"), ("MiB", "mib mi"), ("GiB", "gib gi"), ("TiB", "tib"),
-        ("KB", "kb"), ("MB", "mb megabytes"), ("GB", "gb gigs gigabytes"), ("TB", "tb"),
-        ("ms", "ms msec msecs millis milliseconds"), ("s", "s sec secs second seconds"),
-        ("us", "us usec micros microseconds"), ("ns", "ns nanos nanoseconds nano"), ("min", "minutes mins"),
-        ("%", "pct percent perc percentage prc"), ("1", "ratio fraction frac share"),
-    )
-    for word in words.split()
-}  # fmt: skip
+UNITS: dict[str, str] = {word: unit for unit, words in read("words")["units"] for word in words.split()}
 """What units are called at the end of a name; `1` is a share of one."""
-TIME_UNITS: dict[str, float] = {
-    word: seconds
-    for seconds, words in (
-        (1e-9, "ns nanos nanoseconds"), (1e-6, "us µs micros microseconds"), (1e-3, "ms msec msecs millis milliseconds"), (1.0, "s sec secs second seconds"),
-        (60.0, "m min mins minute minutes"), (3600.0, "h hr hrs hour hours"), (86400.0, "d day days"), (604800.0, "week weeks"),
-    )
-    for word in words.split()
-}  # fmt: skip
+TIME_UNITS: dict[str, float] = {word: seconds for seconds, words in read("words")["times"] for word in words.split()}
 """Words for units of time, and the seconds of one."""
 _TONGUES: Sequence[tuple[str, str]] = read("words")["tongues"]
 _SMALL_WORDS = r"(?:de|da|do|das|dos|del|della|di|du|des|der|die|den|el|la|le|los|les|il|na|w|z|acumulad[oa]s?|cumule[es]*|kumuliert|insgesamt|atual|actual|actuel|aktuell|attuale)"
