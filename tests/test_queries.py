@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from forms import read
+from oomdoc.intake.queries import lines_of
 
 TIMES = [f"2026-05-01T07:0{m}:11.000Z" for m in range(4)]
 LINES = [
@@ -86,6 +87,35 @@ def test_documents_of_requests_stay_requests() -> None:
     hits = [{"_source": {"@timestamp": t, "message": "POST /v1/completions 200", "usage": {"prompt_tokens": 70 + m, "completion_tokens": 9}}} for m, t in enumerate(TIMES)]  # fmt: skip
     rows = read("answer.json", json.dumps({"hits": {"hits": hits}}, indent=1).encode())[1]["request"]
     assert [row["input_tokens"] for row in rows] == [70, 71, 72, 73]
+
+
+SEEDS = [
+    {"hits": {"hits": HITS}},
+    {"aggregations": {"m": {"buckets": BUCKETS}}},
+    {"results": {"A": {"frames": [FRAME]}}},
+    {"columns": [{"name": "t"}, {"name": "n"}], "values": [["a", 1]]},
+]
+
+
+def holes(value: Any) -> Any:
+    """The same document with each of its parts in turn replaced by something else."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            for other in (None, 7, "x", [], {}, [None], {"a": 1}):
+                copy = value.copy()
+                copy[key] = other
+                yield copy
+            for inner in holes(value[key]):
+                copy = value.copy()
+                copy[key] = inner
+                yield copy
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_document_is_an_exception(seed: Any) -> None:
+    for each in holes(seed):
+        lines = lines_of(json.dumps(each))
+        assert lines is None or lines.endswith("\n")
 
 
 @pytest.mark.parametrize("text", ['{"aggregations": {"a": {"buckets": [1, {"x"', '{"hits": {"hits": []}}', '{"columns": [{"name": 1}], "rows": [[2]]}'])  # fmt: skip

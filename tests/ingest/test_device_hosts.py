@@ -42,6 +42,7 @@ ONE, TWO = screen(41007, 41008), screen(5107, 5108)
     ("text", "second"),
     [
         (f"== edge-3 ==\n{ONE}\n== edge-4 ==\n{TWO}", "edge-4"),
+        (f"== gpu-01 ==\n{ONE}\n== gpu-02 ==\n{TWO}", "gpu-02"),
         (f"### edge3\n\n{ONE}\n### edge4\n\n{TWO}", "edge4"),
         (f"-----\nedge-3\n-----\n{ONE}-----\nedge-4\n-----\n{TWO}", "edge-4"),
         (f"edge-3 | CHANGED | rc=0 >>\n{ONE}\nedge-4 | CHANGED | rc=0 >>\n{TWO}", "edge-4"),
@@ -76,6 +77,14 @@ def test_a_moment_or_a_card_above_a_screen_is_no_host(name: str) -> None:
     text = f"== {name}1 ==\n{ONE}\n== {name}2 ==\n{TWO}"
     assert [*devices(text)] == [""] or name == "before"
     assert [*devices(f"== before ==\n{ONE}\n== after ==\n{TWO}")] == [""]
+
+
+def test_a_command_between_two_answers_is_no_row() -> None:
+    ask = "me@h7:~$ nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv\n"
+    head = "index, memory.used [MiB], memory.total [MiB]\n"
+    assert devices(f"{ask}{head}0, 907 MiB, 46068 MiB\n{ask}{head}0, 908 MiB, 46068 MiB\n") == {
+        "": [(3, 0, 907), (6, 0, 908)]
+    }
 
 
 def test_one_host_alone_keeps_its_source() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from forms import read
+from oomdoc.intake.ruled import has_blank_cells
 from oomdoc.units import GIB, KIB, MIB
 
 JOB = (("JobID", 12), ("JobName", 10), ("State", 10), ("ExitCode", 8), ("MaxRSS", 10), ("ReqMem", 10))
@@ -56,6 +58,12 @@ def test_a_signal_ends_a_job_once_and_memory_per_core_is_no_jobs(form: object) -
 def test_a_table_whose_cells_are_all_there_stays_as_it_is() -> None:
     rows = (("77", "chat", "RUNNING", "0:0", "4096K", "48G"),)
     assert "|" not in ruled(*rows) and "process_exit" not in read("job.txt", ruled(*rows).encode())[1]
+
+
+def test_lines_of_dashes_alone_are_looked_at_once() -> None:
+    begun = time.perf_counter()
+    assert not has_blank_cells(b"--- --- --- ---\n" * 20_000)
+    assert time.perf_counter() - begun < 10
 
 
 MOUNTS = (("overlay", "900G", "800G", "100G", "89%", "/"), ("shm", "64M", "64M", "0", "100%", "/dev/shm"), ("tmpfs", "31G", "4K", "31G", "1%", "/run"))  # fmt: skip

@@ -24,7 +24,8 @@ KIND = "devices-of-hosts"
 READERS: tuple[Ingestor, ...] = (nvidia_smi, amd_smi, device_screens)
 """Who reads what tools show of devices."""
 _CAP_BYTES = 16 << 20
-_WORDS = (b"MiB", b" MB", b"smi", b"SMI", b"MEM[")
+_SHOWN = (b"MiB /", b"MiB/", b" MiB,", b" MiB\n", b"MEM[", b" MB |", b"VRAM", b"npu-smi")
+"""One of them is in every screen or query of devices."""
 
 
 def reader_of(path: str, data: bytes) -> Ingestor | None:
@@ -35,8 +36,7 @@ def reader_of(path: str, data: bytes) -> Ingestor | None:
 
 def matches(head: Head) -> bool:
     """Devices under the names of two hosts at least."""
-    shown = any(word in head.data for word in _WORDS)
-    return shown and sum(reader_of(head.path, data) is not None for _, data in apart(head.data)) > 1
+    return any(word in head.data for word in _SHOWN) and sum(reader_of(head.path, data) is not None for _, data in apart(head.data)) > 1  # fmt: skip
 
 
 def kind_of(head: Head) -> str:

@@ -12,76 +12,38 @@ so, or if all of them are one name counted on: `node-a`, `node-b`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from oomdoc.regexes import regex
 
 _NAME = r"[A-Za-z0-9](?:[\w.-]{0,80}[A-Za-z0-9])?"
-_KIND = r"(?:hosts?|hostname|node|node ?name|pod|server|machine|box|instance|vm)"
+_KINDS = ("host", "node", "pod", "server", "machine", "box", "instance", "vm")
 _SAID = tuple(
-    regex(form)
-    for form in (
-        rf"\s*(?P<name>{_NAME}) \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)\b.{{0,40}}>>\s*$",  # ansible
-        rf"(?i)[\s=#*>~-]*{_KIND} ?[:=]? ?[`'\"(*]{{0,3}}(?P<name>{_NAME})[`'\")*]{{0,3}}[\s=#*<~:-]*$",
-        rf"\s*(?:\([\w.-]{{1,40}}\) ?)?\[?[\w.-]{{1,40}}@(?P<name>{_NAME})[: ][^$#%\n]{{0,80}}[$#%]\s",  # a prompt
-        rf"[^\w\n]{{0,10}}ssh(?: -[bcDeFiJLlmopRW] ?\S+| -\S+){{0,6}} (?:[\w.-]{{1,40}}@)?(?P<name>{_NAME})(?: .*)?$",
-        rf"[^\w\n]{{0,10}}(?:kubectl|oc|docker|podman|nerdctl|crictl)(?: (?:-n|--namespace|--context)[ =]\S+| -\S+){{0,6}} (?:exec|rsh)(?: (?:-n|-c|--namespace|--container)[ =]\S+| -\S+){{0,6}} (?:pods?/)?(?P<name>{_NAME})(?: .*)?$",
+    (hints, regex(form))
+    for hints, form in (
+        ((">>",), rf"\s*(?P<name>{_NAME}) \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)\b.{{0,40}}>>\s*$"),  # ansible
+        (_KINDS, rf"(?i)[\s=#*>~-]*(?:{'|'.join(_KINDS)})s? ?(?:name)?[:=]? ?[`'\"(*]{{0,3}}(?P<name>{_NAME})[`'\")*]{{0,3}}[\s=#*<~:-]*$"),
+        (("@",), rf"\s*(?:\([\w.-]{{1,40}}\) ?)?\[?[\w.-]{{1,40}}@(?P<name>{_NAME})[: ][^$#%\n]{{0,80}}[$#%]\s"),  # a prompt
+        (("ssh ",), rf"[^\w\n]{{0,10}}ssh(?: -[bcDeFiJLlmopRW] ?\S+| -\S+){{0,6}} (?:[\w.-]{{1,40}}@)?(?P<name>{_NAME})(?: .*)?$"),
+        ((" exec", " rsh"), rf"[^\w\n]{{0,10}}(?:kubectl|oc|docker|podman|nerdctl|crictl)(?: (?:-n|--namespace|--context)[ =]\S+| -\S+){{0,6}} (?:exec|rsh)(?: (?:-n|-c|--namespace|--container)[ =]\S+| -\S+){{0,6}} (?:pods?/)?(?P<name>{_NAME})(?: .*)?$"),
     )
-)
+)  # fmt: skip
 """Lines that say of what they name that it is a host, or a container."""
 _ABOVE = regex(rf"\s*(?:[=#*~>-]{{1,40}} ?\**(?P<name>{_NAME})\**:?[\s=#*~<-]*|(?P<alone>{_NAME}):?\s*)$")
 _DASHES = regex(r"\s*[-=]{3,}\s*$")
 _BEFORE = regex(rf"(?:\[(?P<inside>{_NAME})\]|(?P<name>{_NAME})(?=: | ?\||\t|:$))(?:: ?| ?\| ?|\t| )?")
-_STEM = regex(r"(?P<stem>.*?)[-_.]?(?:\d{1,6}|[a-z])$")
-_NO_HOSTS = frozenset(
-    [
-        "run",
-        "step",
-        "try",
-        "attempt",
-        "start",
-        "t",
-        "sample",
-        "iteration",
-        "iter",
-        "test",
-        "config",
-        "round",
-        "phase",
-        "day",
-        "snapshot",
-        "take",
-        "pass",
-        "part",
-        "section",
-        "figure",
-        "table",
-        "gpu",
-        "cuda",
-        "device",
-        "card",
-        "rank",
-        "tp",
-        "dp",
-        "pp",
-        "ep",
-        "case",
-        "fig",
-        "screen",
-        "output",
-        "v",
-        "version",
-        "option",
-        "scenario",
-        "variant",
-        "batch",
-        "stage",
-        "level",
-    ]
-)
+_STEM = regex(r"(?P<stem>.*?)[-_.]?(?:\d{1,6}|(?<![a-z])[a-z])$")
+_NO_HOSTS = frozenset((
+    "run", "step", "try", "attempt", "start", "t", "sample", "iteration", "iter", "test", "config", "round", "phase", "day", "snapshot",
+    "take", "pass", "part", "section", "figure", "table", "gpu", "cuda", "device", "card", "rank", "tp", "dp", "pp", "ep", "case", "fig",
+    "screen", "output", "v", "version", "option", "scenario", "variant", "batch", "stage", "level",
+))  # fmt: skip
+"""What is numbered and is no host."""
+_PADDED = regex(r"\D0\d{1,3}$")
 _MOST_BEFORE = 0.9
 """Share of the lines with a name before them."""
 _LEAST_LINES = 2
+_LONGEST = 160  # a line that is a name and strokes
 
 
 def owners(lines: Sequence[str]) -> list[str]:
@@ -106,12 +68,13 @@ def owners(lines: Sequence[str]) -> list[str]:
 def _said(line: str) -> str:
     if len(line) > 400:
         return ""
-    return next((found["name"] for form in _SAID if (found := form.match(line))), "")
+    low = line.lower()
+    return next((found["name"] for hints, form in _SAID if any(hint in low for hint in hints) and (found := form.match(line))), "")  # fmt: skip
 
 
 def _above(lines: Sequence[str], at: int) -> str:
     """The name that a line is, between strokes or before a colon, or between two lines of strokes."""
-    found = _ABOVE.match(lines[at][:200])
+    found = _ABOVE.match(lines[at]) if len(lines[at]) < _LONGEST else None
     if found is None:
         return ""
     ruled = 0 < at < len(lines) - 1 and bool(_DASHES.match(lines[at - 1]) and _DASHES.match(lines[at + 1]))
@@ -119,15 +82,18 @@ def _above(lines: Sequence[str], at: int) -> str:
     return found["name"] or alone or ""
 
 
-def _counted_on(names: Iterable[str]) -> bool:
-    """Whether names are one name that is counted on, and no moments, cards or parts of a page.
+def _counted_on(names: Collection[str]) -> bool:
+    """Whether names are one name that is counted on, and no moments, cards or parts of a page; `gpu-01` is a host, no card is numbered so.
 
     >>> _counted_on({"node-a", "node-b"}), _counted_on({"gpu0", "gpu1"}), _counted_on({"before", "after"}), _counted_on({"node-a"})
     (True, False, False, False)
+    >>> _counted_on({"gpu-01", "gpu-02"}), _counted_on({"run-01", "run-02"})
+    (True, False)
     """
     found = [_STEM.match(name.lower().partition(".")[0]) for name in names]
     stems = {match["stem"] if match else "" for match in found}
-    return len(found) >= _LEAST_LINES and len(stems) == 1 and not stems & {"", *_NO_HOSTS}
+    padded = stems == {"gpu"} and any(_PADDED.search(name) for name in names)
+    return len(found) >= _LEAST_LINES and len(stems) == 1 and (padded or not stems & {"", *_NO_HOSTS})
 
 
 _NO_WRITER = regex(r"[^\w.-]+")

@@ -66,7 +66,8 @@ def _rows(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _table([one.get("name") if isinstance(one, dict) else one for one in columns], listed)
     elif isinstance(value.get("results"), dict):
         for answer in value["results"].values():
-            for frame in answer.get("frames", ()) if isinstance(answer, dict) else ():
+            frames = answer.get("frames") if isinstance(answer, dict) else None
+            for frame in frames if isinstance(frames, list) else ():
                 yield from _frame(frame)
 
 

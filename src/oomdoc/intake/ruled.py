@@ -38,7 +38,7 @@ def _barred(lines: list[bytes]) -> Iterator[tuple[int, bytes, bool]]:
         columns = _columns(line)
         for place in range(at - 1, len(lines)):
             cells = None if place == at else _cells(lines[place].replace(b"|", b"/"), columns)
-            if place != at and (cells is None or not any(cells)):
+            if place != at and (cells is None or not any(cells) or (place > at and _RULE.fullmatch(lines[place]))):
                 break
             row = cells if cells is not None else [b"---"] * len(columns)
             yield place, b"|".join(row), place > at and not all(row[:-1])
