@@ -18,6 +18,7 @@ from oomdoc.ingest import (
     amd_smi,
     collection,
     configuration,
+    device_hosts,
     device_screens,
     document,
     forms,
@@ -69,6 +70,7 @@ DENSE: tuple[Ingestor, ...] = (
     memory_summary,
     memory_stats,
     memory_group,
+    device_hosts,
     nvidia_smi,
     amd_smi,
     device_screens,
@@ -94,9 +96,9 @@ PROSE: tuple[Ingestor, ...] = (
     notes,
 )
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
-_PASTED = (nvidia_smi.KIND, amd_smi.KIND, device_screens.KIND)
+_PASTED = (device_hosts.KIND, *(module.KIND for module in device_hosts.READERS))
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector
-_SENTENCES = frozenset(("cluster_event",))
+_SENTENCES = frozenset(("cluster_event", "process_exit"))
 """Tables whose rows a text also tells in sentences."""
 _COMMANDS = frozenset(("engine_flag",))
 """Tables that a launch text fills whole: a command with a prompt before it would be told twice."""

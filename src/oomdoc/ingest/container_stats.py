@@ -1,4 +1,4 @@
-"""What `docker stats` and `podman stats` print: the memory of each container beside its limit, once or again and again.
+"""What `docker stats`, `podman stats` and `crictl stats` (which knows no limits) print: the memory of each container beside its limit, once or again and again.
 
     2026-03-02T04:00:00Z                                        the moment, above the rows or before each of them
     CONTAINER ID   NAME   CPU %     MEM USAGE / LIMIT     MEM %     NET I/O ...
@@ -23,16 +23,18 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size, parse_time
 
-ANCHORS = (b"MEM USAGE", b'"MemUsage"', b'"mem_usage"')
+ANCHORS = (b"MEM USAGE", b'"MemUsage"', b'"mem_usage"', b"INODES")
 _CAP_BYTES = 8 << 20
 """What is read of one source: a day of ten containers every ten seconds."""
 LEAST = 3
 """Looks at one container: fewer show no course."""
 _SIZE = r"[\d.]{1,9} ?[kKMGT]?i?B"
 _STAMP = r"(?:\[?(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})\]?[ \t]+)?"
-HEADER = regex(rf"\s*{_STAMP}(?:CONTAINER ID\s+NAME|ID\s+NAME|CONTAINER|NAME)\s+CPU %\s+MEM USAGE ?/ ?LIMIT\s+MEM %")
+HEADER = regex(
+    rf"\s*{_STAMP}(?:CONTAINER(?: ID)?\s+NAME|ID\s+NAME|CONTAINER|NAME)\s+CPU %\s+(?:MEM USAGE ?/ ?LIMIT\s+MEM %|MEM\s+DISK)"
+)
 ROW = regex(
-    rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})\s+[\d.]{{1,9}}%\s+(?P<used>{_SIZE}) ?/ ?(?P<limit>{_SIZE})\s+[\d.]{{1,6}}%(?:\s|$)"
+    rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})\s+[\d.]{{1,9}}%?\s+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})\s+[\d.]{{1,6}}%)?(?:\s|$)"
 )
 JSON = regex(r"\s*\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\s*$")
 _ASKED = regex(r"\b(?:date|sleep|stats)\b")
@@ -112,10 +114,10 @@ class Stats:
         used, _, limit = str(told.get("MemUsage") or told.get("mem_usage")).partition(" / ")
         self._take(number, str(told.get("Name") or told.get("name"))[:120], used, limit, None)
 
-    def _take(self, number: int, name: str, used: str, limit: str, stamp: str | None) -> None:
+    def _take(self, number: int, name: str, used: str, limit: str | None, stamp: str | None) -> None:
         held = parse_size(used.replace(" ", ""))
         if held is None:
             return
         self._seen.setdefault(name, []).append((number, parse_time(stamp) if stamp else self._t, int(held)))
-        if (own := _own_limit(limit)) is not None:
+        if limit and (own := _own_limit(limit)) is not None:
             self._limits.setdefault(name, (number, own))

@@ -161,7 +161,31 @@ class Devices:
         self._xids[gpu] = value
 
 
-KEPT = (Devices, _Moment)
+_AT_WORK = 0.5  # share of time with a kernel running: an idle device lowers its clock by itself
+_CLOCK_STEP = 0.2  # a smaller change is boost
+
+
+class Clocks:
+    """The clock of each device that is at work, where it changed: recordings have it in every line."""
+
+    def __init__(self) -> None:
+        self._last: dict[int | None, float] = {}  # that became a row
+
+    def tell(
+        self, rows: Rows, line: int, t: float | None, gpu: int | None, clock: float | None, hot: float | None, util: float | None
+    ) -> None:  # fmt: skip
+        """What a sample says of it, to `rows`."""
+        last = self._last.get(gpu)
+        if clock is None or (util or 0.0) < _AT_WORK or (last is not None and abs(clock - last) <= _CLOCK_STEP * last):
+            return
+        self._last[gpu] = clock
+        labels = None if gpu is None else f'gpu="{gpu}"'
+        for name, value in (("DCGM_FI_DEV_SM_CLOCK", clock), ("DCGM_FI_DEV_GPU_TEMP", hot)):
+            if value is not None:
+                rows.add("metric", line, t=t, name=name, labels=labels, value=float(value))
+
+
+KEPT = (Devices, _Moment, Clocks)
 """What a reading is made of (`ingest.kept`)."""
 
 

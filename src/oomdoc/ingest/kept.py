@@ -32,6 +32,7 @@ from oomdoc.ingest import (
     record,
     request_log,
     request_shapes,
+    slurm_jobs,
     stacks,
     text_log,
     texts,
@@ -47,7 +48,7 @@ _CLASSES: Mapping[str, type] = {
     f"{made.__module__.removeprefix('oomdoc.')}.{made.__name__}": made
     for made in (
         Field, Template, base.Rows, problems.Capped, record.Clock, texts.Texts, texts.Text, writers.Writers, text_log.Reader,
-        alike.Alike, host_memory.Listings, stacks.Stacks, container_stats.Stats, weight_files.WeightFiles, weight_files.Files, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
+        alike.Alike, host_memory.Listings, stacks.Stacks, container_stats.Stats, slurm_jobs.Jobs, weight_files.WeightFiles, weight_files.Files, *memory_summary.KEPT, metrics.Scrapes, *device_metrics.KEPT, *nvidia_smi.KEPT, *request_log.KEPT,
     )
 }  # fmt: skip
 _NAMES = {made: name for name, made in _CLASSES.items()}

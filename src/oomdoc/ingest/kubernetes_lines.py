@@ -7,7 +7,7 @@ import re
 from oomdoc.ingest import container_events
 from oomdoc.ingest.base import TEXT_CAP, Finish, Pattern, Row, pattern, phrases
 from oomdoc.ingest.record import utc
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.intake.cells import MONTHS
 from oomdoc.regexes import regex
 from oomdoc.units import parse_age, parse_time
@@ -22,14 +22,7 @@ _AFTER_REASON = regex(
     rf"(?P<age>{_AGE})(?: \(x(?P<times>\d+)(?: over [^)]*)?\))?(?:\s+(?P<by>[\w./-]+(?:, \S+)?))?(?:\s+(?P<message>.*))?$"
 )
 _WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
-_REASONS = word_set(
-    """
-    Unhealthy Killing BackOff OOMKilling OOMKilled SystemOOM Evicted Preempted Preempting FailedScheduling Scheduled
-    Pulling Pulled Created Started Failed FailedMount FailedAttachVolume FailedMapVolume InspectFailed NodeNotReady NodeReady Rebooted UnexpectedAdmissionError
-    FailedCreatePodSandBox SuccessfulRescale FailedGetResourceMetric FailedGetPodsMetric FailedGetExternalMetric
-    FailedComputeMetricsReplicas EvictionThresholdMet NodeHasInsufficientMemory ProbeWarning Unschedulable
-    """
-)
+_REASONS = named("reasons")
 _FIELD = regex(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
 
 

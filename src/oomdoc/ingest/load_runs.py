@@ -22,7 +22,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.text_form import is_log_line
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named, word_set
 from oomdoc.regexes import regex
 
 TELLING = regex(
@@ -52,9 +52,7 @@ _GENERATOR = regex(
 )
 """What programs that ask call themselves."""
 
-_AT_A_TIME = word_set(
-    "concurrency concurrent concurrently parallel parallelism clients client vus inflight flight streams connections"
-)
+_AT_A_TIME = named("at_a_time")
 _RETURNING = word_set("users user sessions conversations agents documents docs groups prefixes tenants")
 _LENGTH = word_set("len length lengths tokens token mean prompt input output isl osl")
 _PROMPT = word_set("input prompt question isl document suffix")

@@ -27,6 +27,7 @@ from oomdoc.ingest.base import Head, Ingestor
 from oomdoc.ingest.forms.tables import FAR
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.text_form import is_log_line
+from oomdoc.intake.hosts import owners, writer_of
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -165,10 +166,13 @@ def read(path: str, data: bytes, known: set[int], by_line: bool, choose: Choose)
     yield from answers.read()
     known = known | answers.read_lines
     meant = {match["name"]: match["flag"] for line in lines for match in _STANDS_IN.finditer(line)}
+    whose, hosts = owners(lines), dict[str, str]()
     for passage in together(lines, list(islice(passages(lines, known, by_line), _MOST))):
         if meant:
             passage = Passage(passage.first_line, (_named(passage.lines[0], meant), *passage.lines[1:]))
-        yield from _passage(path, passage, choose)
+        for batch in _passage(path, passage, choose):
+            host = whose[passage.first_line - 1] if batch.table.startswith("gpu_") else ""
+            yield batch._replace(writer=writer_of(host, hosts)) if host else batch
 
 
 def _passage(path: str, passage: Passage, choose: Choose) -> Iterator[Batch]:

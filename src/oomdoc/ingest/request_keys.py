@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.intake.cells import MONTHS, is_null, month_first, stamp
 from oomdoc.regexes import regex
 
@@ -24,24 +25,8 @@ _TOKEN_CAP = 10**15
 
 # ---- keys
 
-_NAMES: Mapping[str, str] = {
-    "cache_read": "cache_read_input_tokens",
-    "cache_write": "cache_creation_input_tokens",
-    "start": """start start_time started_at requested_at start_ts created_at arrival_time received_at request_start_time arrived_at
-        start_time_unix_nano""",
-    "stamp": "timestamp ts time @timestamp created request_time date datetime when",
-    "end": "end_time end_ts finish_time finished_at completed_at completion_time end_time_unix_nano",
-    "first": "completion_start_time first_token_time",
-    "status": "status status_code http_status response_code http_status_code response_status http code",
-    "model": "model model_name model_id served_model gen_ai.request.model served_model_name",
-    "tenant": "tenant tenant_id user user_id client client_id customer team api_key_alias key_alias session session_id conversation conversation_id chat_id thread_id agent agent_id doc_set doc doc_id doc_name document document_id prompt_id prefix_id template_id context_id dossier_id image image_id img img_id picture picture_id photo_id video video_id clip_id assistant assistant_id bot bot_id persona persona_id book book_id manual manual_id handbook_id contract contract_id repo repo_id repository repository_id workspace workspace_id notebook_id case_id matter_id ticket_id patient_id corpus_id",
-    "replica": "replica replica_id",
-}
-_MOMENTS: Mapping[str, str] = {
-    "start": "start started begin begun arrival arrived request requested submit submitted sent received enqueued",
-    "first": "first_token first_byte first_chunk",
-    "end": "end ended finish finished done completed last_token last_byte",
-}
+_NAMES: Mapping[str, str] = read("keys")["names"]
+_MOMENTS: Mapping[str, str] = read("keys")["moments"]
 _CLOCKS = "utc gmt iso iso8601 ts at"
 """What stands behind the name of a moment: the clock that it was read from, or that it is one (`first_token_utc`, `ended_at`)."""
 _TEXTS = "prompt system_prompt prefix system_prefix context template document doc file manual"
@@ -106,7 +91,10 @@ class _Keys(dict[str, "Meaning | None"]):
         """By the list above, by the vocabulary, or by the end of a dotted name whose beginning only wraps (`usage.`)."""
         if _fold(name) in _PARTS:
             return Meaning("part", 0.0, False)
-        known = self._folded.get(_fold(name)) or _by_vocabulary(name)
+        counts = (
+            name.lower().endswith("s") and name[:-1].lower() in _LASTED
+        )  # `calls` are many, `call_s` is how long one took
+        known = (None if counts else self._folded.get(_fold(name))) or _by_vocabulary(name)
         if known is None or known.what in ("start", "stamp"):
             known = _in_units(name, known) or known
         if known is None and "." in name:

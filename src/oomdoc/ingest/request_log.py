@@ -32,7 +32,7 @@ from oomdoc.ingest.record import HEAD
 from oomdoc.ingest.request_keys import MEANING, Bare, Requests, are_requests, collect
 from oomdoc.ingest.request_lines import ASKS, PAIR, TEXT_KEYS, Lines
 from oomdoc.ingest.request_shapes import LEARN_CAP, RefusedError, Shape, learn_csv, learn_json, learn_pairs
-from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, header_of
+from oomdoc.ingest.request_sheet import Sheet, add_row, has_named_prompts, header_of, of_sums
 from oomdoc.ingest.vocabulary import is_irrelevant
 from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
@@ -255,7 +255,7 @@ def matches(head: Head) -> bool:
     sheet = header_of(raw[0])
     if sheet and len(raw) > 1 and _CLOCKS.search(raw[1]):
         return False  # clocks without a date are settled between columns, which `forms` does
-    if sheet and has_named_prompts(sheet, raw[1:65]):
+    if sheet and (has_named_prompts(sheet, raw[1:65]) or of_sums(sheet, raw[1:65])):
         return False  # columns are known by their cells in `forms`
     if sheet:
         requests = Requests()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.regexes import regex
 
 _TURNS = frozenset(("turn", "turnno", "turnid", "turnindex", "turnnumber", "round", "hop"))
@@ -55,14 +55,9 @@ def _is_number(name: str) -> bool:
         return False
 
 
-_TEXTS = word_set(
-    "file document doc case dossier book manual handbook contract repo repository image picture video page pdf prompt prefix template conversation session chat thread matter folder "
-    "course lesson story paper report transcript scene"
-)
+_TEXTS = named("texts")
 """What people send again with another question: named after such a text, a column tells whose the request is."""
-_OF_A_TEXT = word_set(
-    "type kind size tokens token len length count bytes chars pages ms s sec status path url result class state"
-)
+_OF_A_TEXT = named("of_a_text")
 _WORDS = regex(r"[a-z]+")
 
 

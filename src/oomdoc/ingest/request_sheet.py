@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oomdoc.ingest.forms.believe import are_sums
 from oomdoc.ingest.request_keys import MEANING, Found, Requests, are_requests, put
 from oomdoc.ingest.request_owner import conversation_of, names_prompts
 from oomdoc.intake.cells import is_null
@@ -52,6 +53,14 @@ def has_named_prompts(sheet: Sheet, lines: Sequence[bytes]) -> bool:
         for at, name in enumerate(sheet.names)
         if name not in meant
     )
+
+
+def of_sums(sheet: Sheet, lines: Sequence[bytes]) -> bool:
+    """Whether the rows are sums over many requests."""
+    size = next((name for name in sheet.names if (meaning := MEANING[name]) and meaning.what == "input"), None)
+    rows = [line.decode("utf-8", "replace").strip("\r\n").split(sheet.delimiter) for line in lines]
+    columns = {name: [row[at] for row in rows if at < len(row)] for at, name in enumerate(sheet.names)}
+    return size is not None and are_sums(columns, size, {name for name in sheet.names if MEANING[name]})
 
 
 def add_row(sheet: Sheet, requests: Requests, line: int, raw: bytes) -> None:

@@ -11,57 +11,18 @@ switched off or left out has the value `off`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.ingest.vocabulary.words import bare_letters
 from oomdoc.regexes import regex
 
-_NAMES: Mapping[str, str] = {
-    "tensor_parallel_size": "tp, tp_size, tp_degree, tensor_parallel, tensor_parallel_size, tensor_parallelism",
-    "pipeline_parallel_size": "pp, pp_size, pipeline_parallel, pipeline_parallel_size",
-    "data_parallel_size": "dp, dp_size, data_parallel, data_parallel_size",
-    "gpu_memory_utilization": "util, utilization, utilisation, gpu_util_flag, mem_util, memory_utilization, gpu_memory_utilization, gpu_mem_util, gmu, gpu_memory_utilisation, mem_fraction",
-    "max_num_seqs": "max_num_seqs, num_seqs, max_seqs, seqs, max_num_sequences, max_sequences",
-    "max_num_batched_tokens": "max_num_batched_tokens, batched_tokens, max_batched_tokens, mnbt, num_batched_tokens, max_batch_prefill_tokens, chunked_prefill_size, max_prefill_tokens, chunk_size, prefill_chunk, chunk",
-    "max_model_len": "max_model_len, max_len, model_len, max_model_length, max_context, context_limit, max_ctx, max_length, length_limit, context_length, context_len, max_seq_len, max_context_length, max_context_len, comprimento_max, comprimento_maximo, longitud_max, longitud_maxima, longueur_max, longueur_maximale, max_laenge, max_lange, maximale_lange, lunghezza_max, lunghezza_massima, dlugosc_max, maks_dlugosc",
-    "enforce_eager": "eager, enforce_eager, eager_mode",
-    "cuda_graphs": "cuda_graph, cuda_graphs, cudagraph, cudagraphs, graphs, cudagraph_mode, hip_graphs",
-    "enable_sleep_mode": "sleep_mode, enable_sleep_mode, sleep",
-    "enable_lora": "lora, enable_lora, loras, adapters",
-    "max_loras": "max_loras, num_loras",
-    "max_lora_rank": "max_lora_rank, lora_rank",
-    "speculative_config": "speculative, speculative_config, spec, spec_decode, speculative_decoding, draft, draft_model, drafter, mtp, eagle, num_speculative_tokens, spec_tokens",
-    "limit_mm_per_prompt": "limit_mm_per_prompt, mm_limit, images_per_prompt, mm_per_prompt, max_images",
-    "mm_processor_cache_gb": "mm_processor_cache_gb, mm_cache_gb, mm_cache",
-    "swap_space": "swap_space, swap_space_gb, swap_gb, swap_gib",
-    "cpu_offload_gb": "cpu_offload_gb, cpu_offload, offload_gb, offload, cpu_offload_gib, offload_gib",
-    "max_local_cpu_size": "max_local_cpu_size, local_cpu_gb, local_cpu, cpu_cache_gb, cpu_tier_gb, cpu_gib, cpu_gb, cpu_cache_gib, cpu_tier_gib, host_cache_gb, dram_tier_gb, lmcache_gb, kv_offload_gb, kv_offloading_size, cpu_kv_gb, tier_gb, cache_gb, cache_gib",
-    "cache_policy": "policy, eviction, eviction_policy, cache_policy, replacement",
-    "enable_prefix_caching": "prefix_caching, enable_prefix_caching, apc, prefix_cache, no_enable_prefix_caching",
-    "enable_chunked_prefill": "chunked_prefill, enable_chunked_prefill",
-    "kv_cache_dtype": "kv_cache_dtype, kv_dtype",
-    "dtype": "dtype",
-    "quantization": "quantization, quant",
-    "block_size": "block_size",
-    "watermark": "watermark",
-    "shm_size": "shm_size, shm, dev_shm, shm_gb, shm_mib",
-    "allocator": "expandable_segments, alloc_conf, pytorch_alloc_conf, pytorch_cuda_alloc_conf, max_split_size_mb",
-    "start_order": "order, start_order, started, launch_order",
-    "mode": "mode, run_mode, layout, parallelism",
-    "version": "version, vllm, vllm_version, image, tag, release, build, commit, engine_version, image_tag",
-    "torch": "torch, torch_version, pytorch",
-    "driver": "driver, driver_version, cuda_version",
-    "model": "model, checkpoint",
-}  # fmt: skip
-"""A setting and the names of the columns that hold it."""
 WEAK = frozenset(("model", "mode", "start_order", "version", "dtype", "quantization", "cache_policy", "driver"))
 """Settings whose names stand in tables of every kind: they make an experiment only beside an outcome."""
 
-_BY_NAME = {
-    name: flag for flag, names in _NAMES.items() for part in names.split(",") if (name := part.strip().replace("_", ""))
-}
+_BY_NAME: dict[str, str] = {name.strip().replace("_", ""): flag for flag, names in read("settings").items() for name in names.split(",")}  # fmt: skip
 _VARIABLE = regex(
     r"(?:VLLM|NCCL|PYTORCH|CUDA|HIP|ROCR|ROCM|RAY|TORCH|LMCACHE|OMP|HF|TRITON|SLEEP|ENABLE)_[A-Z0-9_]{2,60}"
 )

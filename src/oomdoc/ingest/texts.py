@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from oomdoc.evidence.tables import LOOKALIKE, Batch
-from oomdoc.ingest import container_stats, host_memory, memory_summary, stacks, text_form, text_log, weight_files
+from oomdoc.ingest import (
+    container_stats,
+    host_memory,
+    memory_summary,
+    slurm_jobs,
+    stacks,
+    text_form,
+    text_log,
+    weight_files,
+)
 from oomdoc.ingest.writers import Writers
 from oomdoc.intake.scan import Chunk, Words
 
@@ -20,6 +29,7 @@ _BESIDE: tuple[tuple[Callable[[], Any], tuple[bytes, ...]], ...] = (
     (stacks.Stacks, stacks.ANCHORS),
     (weight_files.WeightFiles, weight_files.ANCHORS),
     (container_stats.Stats, container_stats.ANCHORS),
+    (slurm_jobs.Jobs, slurm_jobs.ANCHORS),
 )
 """Who reads a text beside the patterns, and the words without which a chunk holds nothing for them."""
 _WORDS = Words(*(anchors for _, anchors in _BESIDE))

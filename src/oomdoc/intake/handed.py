@@ -7,15 +7,17 @@ one pass before anything reads the source:
     \\ufeff at the beginning, \\r at all ends       taken off
     `[pod/a/b] `, `name | `, `> `, blanks        taken off, where every line has the same
     {"message": "..."} a line, without a time    the message
+    {"hits": ...}, {"aggregations": ...}         `queries`
     output: |                                    the block, a line each
     <pre>, <table>                               text, and a row a line between bars
     codes of a terminal, a mail's =C2=A0, ||a||b||   `pasted`
+    a line of dashes below a header              a row a line between bars, where cells are blank
     two panes of a screen, a bar between         the left one, below it the right one
     breaks at 80, 100, 120 ... columns           the whole line stands where its first piece stood, the others are empty
     {"output": "first\\nsecond"}                  lines of their own
     first\\nsecond in a single line               lines of their own
 
-All but the panes and the last two keep every line number. A log behind a prefix stays as it is: `ingest.record.peel` takes it off line
+All but the panes, answers and the last two keep every line number. A log behind a prefix stays as it is: `ingest.record.peel` takes it off line
 by line and remembers who wrote it. A form is proposed by the first 64 KiB of a source.
 """
 
@@ -27,6 +29,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from oomdoc.intake.pasted import is_quoted_printable, marks, unquoted
+from oomdoc.intake.queries import is_answer, lines_of
+from oomdoc.intake.ruled import has_blank_cells, unruled
 from oomdoc.intake.scan import Chunk, whole
 from oomdoc.regexes import regex
 
@@ -64,6 +68,8 @@ def handed(head: bytes) -> Handed | None:
         return Handed("crlf", _by_line(lambda line: line.removesuffix(b"\r")))
     if rb"\begin{tabular" in head:
         return Handed("latex", _by_line(_of_latex))
+    if b"--- -" in head and has_blank_cells(head):
+        return Handed("ruled", unruled)
     lines = _lines(head)
     if prefix := _prefix(lines):
         return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))
@@ -175,6 +181,8 @@ _STRING_KEY = regex(rb'"(?:' + "|".join(_TEXT_KEYS).encode() + rb')"\s*:\s*"')
 
 
 def _of_json(head: bytes) -> Handed | None:
+    if is_answer(head):
+        return Handed("answer", _whole(lines_of), renumbers=True)
     lines = _lines(head)
     found = [_message(line) for line in lines[:40]]
     if found and all(message is not None for message in found):

@@ -385,7 +385,7 @@ def _snapshots(store: Store, figures: Mapping[str, tuple[Figure, ...]], ranks: i
     """The last sample of each device, where it shows the server at work: at least weights and pool are in use."""
     rows = store.rows_of(
         "SELECT gpu, max_by(used_bytes, source) AS used, max(total_bytes) AS total, max(source || ':' || last_line) AS ref FROM device_series "
-        "WHERE used_bytes IS NOT NULL AND total_bytes IS NOT NULL AND gpu IS NOT NULL GROUP BY gpu ORDER BY gpu"
+        "WHERE used_bytes IS NOT NULL AND total_bytes IS NOT NULL AND gpu IS NOT NULL GROUP BY host, gpu ORDER BY gpu"
     )
     least = sum(
         max((figure.value for figure in figures.get(name, ())), default=0.0)

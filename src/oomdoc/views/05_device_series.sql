@@ -2,6 +2,7 @@
 -- scope: bundle
 -- series: number of the row
 -- source: where the samples stand
+-- host: the host of these samples where one source shows several, but for the first of them; NULL = any other source
 -- gpu: device index
 -- samples: how many
 -- last_line: the last of them
@@ -24,6 +25,6 @@ WITH series AS (
   JOIN series s ON g.line = s.used_line AND g.source = s.source AND g.gpu IS NOT DISTINCT FROM s.gpu
   WHERE g.used_bytes IS NOT NULL GROUP BY g.source, g.gpu
 )
-SELECT row_number() OVER (ORDER BY s.source, s.gpu) AS series, s.source, s.gpu, samples, last_line, used_bytes, peak_bytes, total_bytes, total_min_bytes,
+SELECT row_number() OVER (ORDER BY s.source, s.gpu) AS series, s.source, nullif(regexp_extract(s.source, '\[([\w.-]+)\]$', 1), '') AS host, s.gpu, samples, last_line, used_bytes, peak_bytes, total_bytes, total_min_bytes,
   timed, from_t, seconds
 FROM series s LEFT JOIN used u ON u.source = s.source AND u.gpu IS NOT DISTINCT FROM s.gpu

@@ -3,6 +3,7 @@
 -- device: index, uuid or bus address of the device, whichever the list shows; NULL = not told
 -- t: when it was listed; NULL = not told
 -- source: the list
+-- host: the host, where the list shows several, but for the first of them
 -- line: its line
 -- pid: its number
 -- type: C compute, G graphics
@@ -18,7 +19,7 @@ WITH each AS (
 ), largest AS (
   SELECT source, device, pid, max(used_bytes) AS used_bytes FROM each GROUP BY ALL
 )
-SELECT e.device, e.t, e.source, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND (
+SELECT e.device, e.t, e.source, nullif(regexp_extract(e.source, '\[([\w.-]+)\]$', 1), '') AS host, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND (
     NOT regexp_matches(coalesce(e.name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
       -- a script with a name of its own; `main.py` or `server.py` can start any server
       OR regexp_matches(coalesce(e.name, ''), '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')

@@ -1,4 +1,4 @@
--- says: the accelerators that the bundle shows, all sources together
+-- says: the accelerators that the bundle shows, all sources together; where one source shows several hosts, those of the host whose devices hold the most
 -- scope: bundle
 -- devices: devices seen (nvidia-smi rows, device lists, statements, Kubernetes limits), no more than the server's pods were given where their limits are told; NULL = nobody says
 -- devices_ref: where
@@ -24,12 +24,12 @@
 WITH sampled AS (
   -- where no size is told a device is at least as large as the fullest of them, and that one is at work once it holds what no context does
   -- readings that number no device are of the one that is numbered, where there is one alone
-  SELECT coalesce(gpu, one) AS gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(coalesce(total_min_bytes, total_bytes)) AS total_min,
-    coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER () >= $at_work_bytes THEN max(max(peak_bytes)) OVER () END) AS size,
+  SELECT host, coalesce(gpu, one) AS gpu, arg_max(used_bytes, source) AS used, max(peak_bytes) AS peak, max(total_bytes) AS total, min(coalesce(total_min_bytes, total_bytes)) AS total_min,
+    coalesce(max(total_bytes), CASE WHEN max(max(peak_bytes)) OVER (PARTITION BY host) >= $at_work_bytes THEN max(max(peak_bytes)) OVER (PARTITION BY host) END) AS size,
     min(source || ':' || last_line) AS ref, sum(samples) AS samples
-  FROM device_series, (SELECT CASE WHEN count(DISTINCT gpu) = 1 THEN min(gpu) END AS one FROM device_series)
-  GROUP BY coalesce(gpu, one)
-), sample_sum AS (
+  FROM (SELECT *, CASE WHEN min(gpu) OVER (PARTITION BY host) = max(gpu) OVER (PARTITION BY host) THEN min(gpu) OVER (PARTITION BY host) END AS one FROM device_series)
+  GROUP BY host, coalesce(gpu, one)
+), of_host AS (
   SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,
          -- ranks are as large as the smallest of their cards: a card of another size beside those is no place for one more
@@ -37,7 +37,12 @@ WITH sampled AS (
            min(ref) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   -- the one card that the server was put on is no place for one more, whoever has stopped it
-  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device) AND (SELECT count(*) FROM own_device) = 1, false) AS given FROM sampled)
+  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (PARTITION BY host), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device) AND (SELECT count(*) FROM own_device) = 1, false) AS given FROM sampled)
+  GROUP BY host
+), sample_sum AS (
+  -- a card of another host is no place for one more: of several hosts the one whose devices hold the most
+  SELECT coalesce(h.n, 0) AS n, h.* EXCLUDE (n)
+  FROM (SELECT 1) LEFT JOIN (SELECT * FROM of_host ORDER BY fullest DESC NULLS LAST, used_max DESC NULLS LAST, ref LIMIT 1) h ON true
 ), listed AS (
   -- one text that numbers its devices and says in words how many there are speaks of the same ones twice
   SELECT source,
@@ -72,7 +77,7 @@ WITH sampled AS (
   ) g
   WHERE g.miss <= $slice_alike
 ), process AS (
-  SELECT device, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner AND NOT elsewhere) AS foreigners,
+  SELECT device, host, coalesce(t, 0) AS t, source, count(DISTINCT pid) AS n, count(DISTINCT pid) FILTER (foreigner AND NOT elsewhere) AS foreigners,
     count(DISTINCT pid) FILTER (foreigner) AS others, sum(used_bytes) FILTER (foreigner) AS other_bytes,
     sum(used_bytes) FILTER (foreigner AND NOT elsewhere) AS foreign_bytes,
          min(source || ':' || line) FILTER (foreigner AND NOT elsewhere) AS foreign_ref, count(DISTINCT pid) FILTER (name ILIKE '%EngineCore%') AS engines
@@ -81,7 +86,7 @@ WITH sampled AS (
 ), process_max AS (
   SELECT max(n) AS n, max(foreigners) AS foreigners, max(foreign_bytes) AS foreign_bytes, min(foreign_ref) AS foreign_ref,
     max(engines) AS engines,
-    (SELECT count(*) FROM (SELECT device FROM process WHERE device IS NOT NULL GROUP BY device HAVING bool_and(n = others) AND max(other_bytes) >= $at_work_bytes)) AS taken
+    (SELECT count(*) FROM (SELECT device FROM process WHERE device IS NOT NULL GROUP BY device, host HAVING bool_and(n = others) AND max(other_bytes) >= $at_work_bytes)) AS taken
   FROM process
 )
 SELECT nullif(least(greatest(s.n, coalesce(d.n, 0), coalesce(g.n, 0)), g.theirs), 0)::INTEGER AS devices,

@@ -13,7 +13,7 @@ WITH pair AS (
   JOIN engine_start s ON s.start_id = a.start_id
   WHERE a.tokens <= $pool_shrunk * b.tokens AND a.t IS NOT NULL
 ), held AS (
-  SELECT p.*, g.gpu, arg_max(g.used_bytes, g.t) AS bytes
+  SELECT p.*, g.source AS sampled_in, g.gpu, arg_max(g.used_bytes, g.t) AS bytes
   FROM pair p JOIN gpu_sample g ON g.t BETWEEN p.t - $before_a_start_s AND p.t
   WHERE g.used_bytes IS NOT NULL
   GROUP BY ALL

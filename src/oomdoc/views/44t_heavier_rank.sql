@@ -17,7 +17,7 @@ WITH carried AS (
     SELECT gpu, arg_max(used_bytes, source) AS used_bytes, max(total_bytes) AS total_bytes
     FROM device_series
     WHERE gpu IS NOT NULL
-    GROUP BY gpu
+    GROUP BY host, gpu
   )
   HAVING min(total_bytes) = max(total_bytes)
 ), placed AS (

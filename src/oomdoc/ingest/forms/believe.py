@@ -11,7 +11,7 @@ columns is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -53,8 +53,10 @@ def _cores(*texts: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(text.split()) for text in texts)
 
 
+OF_HOST = ("gpu.host", "gpu.pod")
+"""Whose the devices are: no sign that a table is about any."""
 ENTITIES: tuple[Entity, ...] = (
-    Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus"), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
+    Entity("gpu_process", ("process.pid", "process.name", "process.type", "process.gpu_used", "gpu.index", "gpu.uuid", "gpu.bus", *OF_HOST), _cores("process.gpu_used process.pid", "process.gpu_used process.name"), 4, marked=True),
     Entity("gpu_sample", ("gpu.",), _cores("gpu.used", "gpu.free gpu.total", "gpu.share gpu.total", "gpu.util", "gpu.name gpu.total", "gpu.name gpu.uuid", "gpu.name gpu.index",
             "gpu.index gpu.total"), 3, marked=True),
     Entity("request", ("request.",), _cores("request.input request.output", "request.input request.cached", "request.input request.ttft", "request.input request.latency", "request.output request.latency", "request.input request.status", "request.input request.limit", "request.output request.status", "request.cached request.ttft", "request.cached request.status", "request.upstream request.status time", "request.latency request.status time"), 3),
@@ -68,6 +70,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
     Entity("allocator_stat", ("allocator.",), _cores("allocator.reserved allocator.split", "allocator.reserved allocator.retries", "allocator.reserved allocator.allocated"), 4),
     Entity("note", ("host.size", "host.cpu_periods", "host.cpu_throttled", "host.tasks", "host.tasks_limit"), _cores("host.size", "host.cpu_periods host.cpu_throttled", "host.tasks host.tasks_limit"), 3),
+    Entity("note", ("fs.",), _cores("fs.mount fs.size fs.used", "fs.mount fs.size fs.free"), 4),
     Entity("host_event", ("host.group_kills",), (), 3),
 )  # fmt: skip
 
@@ -94,6 +97,10 @@ class Part:
     points: int
 
 
+LISTED = "a list"
+"""Among the tables of a plan: its rows are the containers that there are, and nothing that somebody tried."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How records are read: their parts, the columns that nobody understood, and those that are another statistic of one that is read."""
@@ -104,8 +111,9 @@ class Plan:
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables that are filled."""
-        return frozenset(part.entity.table for part in self.parts)
+        """The tables that are filled, and `LISTED`."""
+        listed = any(taken.quantity.id == "life.id" for part in self.parts for taken in part.columns)
+        return frozenset((*(part.entity.table for part in self.parts), *((LISTED,) if listed else ())))
 
 
 def looks_like_card(text: str) -> bool:
@@ -181,18 +189,23 @@ _COUNTED = regex(r"(?:^|[_\W])(?:requests|reqs|completed|succeeded|successful|ca
 """A column that counts requests; `request` and `req_no` number them."""
 _LOOKUPS = regex(r"(?:^|[_\W])(?:queries|lookups)(?:$|[_\W])", re.I)
 """What a cache counts over all who ask; a prompt is one query."""
-_NOT_A_COUNT = frozenset(("s", "sec", "second", "min", "per", "rate", "rps", "failed", "waiting", "running", "queued", "id", "max", "index", "size", "token", "byte", "ms"))  # fmt: skip
+_WINDOW = regex(r"(?:^|[_\W])(?:window|bucket|interval|period)[_\W]?(?:start|begin|from|end|to|stop)(?:$|[_\W])", re.I)
+_NOT_A_COUNT = frozenset(("s", "sec", "second", "min", "per", "rate", "rps", "failed", "waiting", "running", "queued", "id", "max", "index", "size", "token", "byte", "ms", "tool", "function"))  # fmt: skip
 _NO_PROMPT = 1_200_000
 """Tokens: no context is longer than a million and what it is rounded up to, so more were those of several prompts."""
 
 
 def _are_sums(part: Part, names: Mapping[str, list[Any]]) -> bool:
     """Whether rows that have the columns of a request are sums over many: they count them, or have more tokens than any prompt can."""
-    taken = {column.name for column in part.columns}
     size = next((column.name for column in part.columns if column.quantity.id == "request.input"), None)
-    if size is None:
-        return False
+    return size is not None and are_sums(names, size, {column.name for column in part.columns})
+
+
+def are_sums(names: Mapping[str, Sequence[Any]], size: str, taken: Collection[str] = ()) -> bool:
+    """The same of columns by their names, of which `size` holds the tokens of prompts: also where each row has a begin and an end of its window."""
     if _LOOKUPS.search(size) or _mostly(names[size], lambda number: number > _NO_PROMPT):
+        return True
+    if sum(bool(_WINDOW.search(name)) for name in names) > 1:
         return True
     return any(
         _COUNTED.search(name) and not _NOT_A_COUNT & set(apart(name).words)
@@ -275,14 +288,14 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def _shared(quantity: Quantity) -> bool:
     """Whether several parts may have a column of this: when, which device, which server."""
-    return quantity.id in (_TIME, _ELAPSED, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica")
+    return quantity.id in (_TIME, _ELAPSED, "gpu.index", "gpu.uuid", "gpu.bus", "stat.replica", *OF_HOST)
 
 
 def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Match, str]]:
     """The quantities that a column can be, by its name and its cells, with the unit of the cells."""
     found = []
     for match in meanings(name):
-        if strange and not match.strong:
+        if strange and not match.strong and not match.quantity.id.startswith("fs."):
             continue
         quantity = match.quantity
         if quantity.id in ("stat.replica", "request.replica", "gpu.index") and _PLURAL.search(name) and all(is_number(value) for value in values if not null(value)):  # fmt: skip
@@ -362,7 +375,11 @@ def _part(
     if entity.cores and not any(core <= ids for core in entity.cores):
         return None
     own = [taken for taken in columns.values() if taken.quantity.id not in (_TIME, _ELAPSED)]
-    points = sum(_STRONG if taken.strong else _WEAK for taken in own if taken.name not in inherited)
+    points = sum(
+        _STRONG if taken.strong else _WEAK
+        for taken in own
+        if taken.name not in inherited and taken.quantity.id not in OF_HOST
+    )
     of_servers = _of_servers(ids, columns, names) + _of_field(ids, names)
     # beside another table of ours a name is the less of a chance
     if not own or points + (_WEAK if _TIME in ids else 0) + of_servers + (company and points > 1) < entity.least:

@@ -295,12 +295,12 @@ _MOST = 64 << 40
 
 
 def size_of(cell: Any, unit: str, binary: bool) -> int | None:
-    """A size in bytes; `MB` of a device is 2**20, of a host what it says."""
+    """A size in bytes; `MB` of a device is 2**20, of a host what it says, and the letter alone is 1024 in all that lists processes."""
     if null(cell) or not isinstance(cell, (str, int, float)):
         return None
     number, behind = number_of(cell) if is_number(cell) else (0.0, "?")
     if behind:
-        value = parse_size(str(cell).replace("_", ""), binary=binary)
+        value = parse_size(str(cell).replace("_", ""), binary=binary or behind in ("K", "M", "G", "T"))
     else:
         factor = _FACTORS.get(unit) or (_FACTORS[unit[0] + "iB"] if binary else _DECIMAL[unit]) if unit else 1
         value = round(number * factor)

@@ -29,7 +29,7 @@ from oomdoc.ingest.forms.figures import figure_of, with_unit
 from oomdoc.ingest.forms.grammar import Column
 from oomdoc.ingest.outcome_words import outcome_of
 from oomdoc.ingest.setting_names import WEAK, settings_in
-from oomdoc.ingest.vocabulary.words import TIME_UNITS, word_set
+from oomdoc.ingest.vocabulary.words import TIME_UNITS, named, word_set
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -120,9 +120,7 @@ def in_ms(experiment: Experiment, records: Sequence[Values]) -> Experiment:
     return replace(experiment, figures=tuple((name, quantity, "ms" if name in bare else unit) for name, quantity, unit in experiment.figures))  # fmt: skip
 
 
-OF_SERVING = word_set(
-    "token tokens prompt prompts context ctx batch batches seqs concurrency clients users streams images gpus cards devices vram limit memory ram"
-)
+OF_SERVING = named("of_serving")
 """What a server of models is loaded with or given: a condition of this name says that a table of outcomes is about one."""
 
 
@@ -248,9 +246,7 @@ _QUEUES = word_set("queue queued waiting backlog pending")
 """What a row came to, and never what it was measured under."""
 _OF_USERS = word_set("ttft_s tpot_s latency_s hit_rate")
 _DECIDING = word_set("hit_tokens hit_rate kv_tokens kv_bytes")
-SPOKEN = word_set(
-    "run config configuration setup args flags variant case mode settings command cmd try what change test options"
-)
+SPOKEN = named("spoken")
 
 
 def _is_duration(cell: Any) -> bool:

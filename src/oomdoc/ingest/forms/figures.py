@@ -7,7 +7,7 @@ from typing import Any
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.grammar import Column
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named, word_set
 from oomdoc.regexes import regex
 
 
@@ -30,9 +30,7 @@ def with_unit(name: str, column: Column, cells: Sequence[Any]) -> Column:
 _SIZED = regex(r"-?\d[\d,_]{0,12}(?:\.\d{1,6})?\s?([KMGT])(i)?B?")
 _SPARE = word_set("free available left livre libre frei freier libero wolne disponible disponivel")
 _SHARED = word_set("card gpu rank device user request req stream client replica node")
-_ASKED = word_set(
-    "reusable total prompt query queries looked lookup lookups asked all working distinct corpus together history histories"
-)
+_ASKED = named("asked")
 _READING = word_set("prompt input in prefill prompts")
 
 

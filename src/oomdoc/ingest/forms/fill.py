@@ -14,6 +14,8 @@ from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, Found, Meaning, Requests, moment, put
+from oomdoc.ingest.vocabulary import quantities
+from oomdoc.intake.hosts import writer_of
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
@@ -29,6 +31,10 @@ _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096
 _METRIC_NAME = regex(r"[A-Za-z_:][\w:]{2,120}")
 
+_MOST_HOSTS = 1000
+_NO_DISK = regex(r"(?:tmpfs|shm|udev|devtmpfs|none)\b|.* /(?:dev|run|sys|proc|boot)\b")
+_FULL = 0.98
+"""Of /dev/shm: what is asked for next finds no room."""
 _OF_HOST = regex(r"(?i)(?:the )?(?:system|host|cpu|main)(?: memory| ram|_memory|_ram)")
 """What a record says of itself that is about the host's memory and no device's."""
 
@@ -63,6 +69,26 @@ class Cells(NamedTuple):
         return ((taken, self.of(taken)) for taken in self.part.columns if taken.quantity.column[0] == ":" and self.of(taken) is not None)  # fmt: skip
 
 
+class OfHost:
+    """What is known of the devices of one host, and where their rows go."""
+
+    def __init__(self, rows: Capped) -> None:
+        self.rows = rows
+        self.clocks = device_metrics.Clocks()
+        self.known: set[tuple[Any, ...]] = set()
+        self._index: dict[str, int] = {}
+
+    def gpu(self, one: Cells, known_only: bool = False) -> int | None:
+        """The number of the device, by its place among those whose identity alone is told."""
+        gpu: int | None = one.get("gpu.index")
+        identity = one.get("gpu.uuid") or one.get("gpu.bus")
+        if identity and gpu is not None:
+            self._index[identity] = gpu
+        elif identity and (not known_only or identity in self._index):
+            gpu = self._index.setdefault(identity, len(self._index))
+        return gpu
+
+
 class Filler:
     """Rows of one source."""
 
@@ -70,8 +96,8 @@ class Filler:
         self.rows = Capped()
         self.requests = Requests()
         self._devices = device_metrics.Devices(by_series=True)
-        self._index: dict[str, int] = {}
-        self._known: set[tuple[Any, ...]] = set()
+        self._writers: dict[str, str] = {}
+        self._of_host: dict[str, OfHost] = {"": OfHost(self.rows)}
         self._announced: set[tuple[str, str]] = set()
         self._last: dict[str, float] = {}
         self._hosts: set[str] = set()
@@ -130,20 +156,20 @@ class Filler:
 
     # ---- devices
 
-    def _gpu(self, one: Cells, known_only: bool = False) -> int | None:
-        gpu: int | None = one.get("gpu.index")
-        identity = one.get("gpu.uuid") or one.get("gpu.bus")
-        if identity and gpu is not None:
-            self._index[identity] = gpu
-        elif identity and (not known_only or identity in self._index):
-            gpu = self._index.setdefault(identity, len(self._index))
-        return gpu
+    def _host(self, one: Cells) -> OfHost:
+        """The host of a record's device: that of the first is the source itself."""
+        name = one.get("gpu.host") or one.get("gpu.pod")
+        writer = writer_of(str(name), self._writers) if name else ""
+        if writer not in self._of_host and len(self._of_host) < _MOST_HOSTS:
+            self._of_host[writer] = OfHost(Capped())
+        return self._of_host.get(writer) or self._of_host[""]
 
     def gpu_sample(self, one: Cells) -> None:
         """A sample of one device, or of all whose number stands in the names of columns."""
         if any(isinstance(cell, str) and _OF_HOST.fullmatch(cell.strip(" \"'")) for cell in one.record.values()):
             return  # a total and what is free of it, and the record says of what
-        common = self._gpu(one)
+        host = self._host(one)
+        common = host.gpu(one)
         named = sorted({device for _, device in one.values if device is not None})
         numbers: list[int | None] = [*named] if named else [None]
         for device in numbers:
@@ -168,18 +194,19 @@ class Filler:
             sized = (
                 used is None and util is None and (one.t is None or total is None)
             )  # a size of no moment is no sample
-            self._device(one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
+            self._device(host, one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
             if not get("gpu.mig") and not sized:
-                self.rows.add(
+                host.clocks.tell(host.rows, one.line, one.t, gpu, get("gpu.clock"), get("gpu.hot"), util)
+                host.rows.add(
                     "gpu_sample", one.line, t=one.t, gpu=gpu, used_bytes=used, total_bytes=total,
                     gpu_util=util, memory_util=memory_util,
                 )  # fmt: skip
 
-    def _device(self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None, sized: bool) -> None:  # fmt: skip
+    def _device(self, host: OfHost, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None, sized: bool) -> None:  # fmt: skip
         identity = (gpu, name, total, profile)
-        if (name or profile or sized) and identity not in self._known:
-            self._known.add(identity)
-            self.rows.add(
+        if (name or profile or sized) and identity not in host.known:
+            host.known.add(identity)
+            host.rows.add(
                 "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1,
                 used_bytes=used if profile else None,
             )  # fmt: skip
@@ -189,8 +216,9 @@ class Filler:
         pid = one.get("process.pid")
         if pid is None and one.get("process.name") is None:
             return
-        self.rows.add(
-            "gpu_process", one.line, t=one.t, gpu=self._gpu(one, known_only=True), pid=pid,
+        host = self._host(one)
+        host.rows.add(
+            "gpu_process", one.line, t=one.t, gpu=host.gpu(one, known_only=True), pid=pid,
             type=one.get("process.type") or "C", name=one.get("process.name"),
             used_bytes=one.get("process.gpu_used"), gpu_uuid=one.get("gpu.uuid") or one.get("gpu.bus"),
         )  # fmt: skip
@@ -370,18 +398,28 @@ class Filler:
         self.rows.add("scaler", one.line, t=one.t, kind=kind, text=text[:TEXT_CAP], **row)
 
     def note(self, one: Cells) -> None:
-        """The memory of the host; how often a limit on processors stopped a group; its threads, and how many it may have."""
-        for name, topic in _OF_A_GROUP:
-            if one.get(name) is not None:
-                self.rows.add(
-                    "note", one.line, topic=topic, value=float(one.get(name)), text=f"{topic} {one.get(name)}"
-                )
+        """The memory of the host; how often a limit on processors stopped a group; its threads, and how many it may have; a file system."""
+        if (mount := one.get("fs.mount")) is not None:
+            self._file_system(one, mount)
+        for name, topic in _COUNTED_TOPICS:
+            if (value := one.get(name)) is not None:
+                self.rows.add("note", one.line, topic=topic, value=float(value), text=f"{topic} {value}")
         size = one.get("host.size")
         if size and ("note", str(size)) not in self._announced:
             self._announced.add(("note", str(size)))
             self.rows.add(
                 "note", one.line, topic="host-size", value=float(size), text=f"memory of the host: {show_bytes(size)}"
             )
+
+    def _file_system(self, one: Cells, mount: str) -> None:
+        text = " ".join(str(cell) for cell in one.record.values() if not null(cell))[:TEXT_CAP]
+        size, used, free = (one.get(f"fs.{name}") for name in ("size", "used", "free"))
+        shared = mount == "/dev/shm"
+        for topic, value in (("shm-size", size), ("shm-used", used)) if shared else (("disk-free", free),):
+            if value is not None and (shared or not _NO_DISK.match(f"{text} {mount}")):
+                self.rows.add("note", one.line, topic=topic, value=float(value), text=text)
+        if shared and size and used is not None and used >= _FULL * size:
+            self.rows.add("host_event", one.line, t=one.t, kind="shm-full", bytes=used, limit_bytes=size, text=text)
 
     def host_event(self, one: Cells) -> None:
         """Kills that a memory group counted."""
@@ -395,22 +433,18 @@ class Filler:
     def take(self) -> Iterator[Batch]:
         """What was read so far."""
         yield from self.requests.take()
-        yield from self.rows.take()
+        for writer, host in self._of_host.items():
+            yield from (batch._replace(writer=writer) for batch in host.rows.take())
 
     def close(self) -> Iterator[Batch]:
         """The rest."""
         self._devices.close(self.rows)
-        yield from self.requests.take()
+        yield from self.take()
         yield from self.requests.noted.close()
         yield from self.rows.close()
 
 
-_OF_A_GROUP = (
-    ("host.cpu_periods", "cpu-periods"),
-    ("host.cpu_throttled", "cpu-throttled"),
-    ("host.tasks", "tasks"),
-    ("host.tasks_limit", "tasks-limit"),
-)
+_COUNTED_TOPICS = [(one.id, one.column[1:]) for one in quantities() if one.table == "note" and one.kind == "count"]
 _FILL = {
     "gpu_sample": Filler.gpu_sample, "gpu_process": Filler.gpu_process, "process_memory": Filler.process_memory,
     "engine_stat": Filler.engine_stat, "metric": Filler.metric, "engine_figure": Filler.engine_figure, "request": Filler.request,

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
-from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, named, word_set
 from oomdoc.regexes import regex
 
 MEMORY, TOTAL, TIME, ELAPSED, ORDINAL = "memory", "total", "time", "elapsed", "ordinal"
@@ -50,56 +50,29 @@ _LEFT = word_set("available avail free unused")
 _IN_USE = word_set("used usage use mem memory occupied held consumed inuse set")
 _SUM = word_set("total limit capacity max size installed cap")
 _MOUNT_IN_USE = word_set("used usage use occupied filled fill")
-_NO_MEMORY = word_set(
-    "kv block blocks weight weights pool shmem disk root rootfs fs filesystem partition var net network rx tx token tokens tok request requests pcie bandwidth activation activations budget private "
-    "model checkpoint graph graphs segment split inactive chunk chunks evicted evictions block shared buffers hit hits tier offload util cpu percent pct "
-    "peak_activation input output cost page power read write cached cache slab reserved requested asked per_token workspace overhead"
-)
+_NO_MEMORY = named("no_memory")
 _SHARE = word_set("pct percent perc percentage share")
 _ACTIVITY = word_set("util utilization utilisation busy activity active")
 MEMORY_WORDS = word_set("mem memory ram vram hbm dram rss fb framebuffer")
-_WHEN = word_set(
-    "awake asleep sleep sleeping slept idle before after loaded load start started startup boot warm warmup cold baseline wake woken during end begin beginning final initial rest peak first last empty"
-)
-_OWNERS = word_set(
-    "worker workers enginecore engine core api apiserver server frontend tp dp pp ep rank proc process processes python main executor router pid instance "
-    "replica vllm llm w r p parent child scheduler coordinator gateway proxy ingress sidecar balancer epp"
-)
-_FILL = word_set(
-    "vm while info per each in of the a at and for avg mean median cur current now val value gauge bytes post get level http"
-)
+_WHEN = named("when")
+_OWNERS = named("owners")
+_FILL = named("fill")
 _TIME_UNITS = {word: seconds for word, seconds in TIME_UNITS.items() if seconds >= 1e-3}
-_ELAPSED = word_set(
-    "t time elapsed uptime up since start run running after wall clock at into age from begin offset rel relative in for"
-)
+_ELAPSED = named("elapsed")
 _MOMENT = word_set("time timestamp ts date datetime when at t clock stamp utc local day hour")
-_ORDER = word_set(
-    "turn turns round rounds step steps iteration iter cycle cycles epoch pass burst wave batch sample lap restart rep repetition n no idx index i k attempt prompt call"
-)
-_DONE = word_set(
-    "total served done completed finished count n num so far cumulative sent processed cum since made number"
-)
+_ORDER = named("order")
+_DONE = named("done")
 _PIECES_OF_WORK = word_set("request requests req reqs prompts calls")
-_ITEMS = word_set(
-    "samples items documents docs pages images pictures records questions conversations sessions turns files"
-)
+_ITEMS = named("items")
 """Pieces of work of a batch: alone they name what there is, beside `done` how far it has come."""
-_LOADS = word_set(
-    "running active inflight concurrency concurrent load rps qps users clients sessions streams requests_running in_flight busy"
-)
+_LOADS = named("loads")
 _BESIDE_LOAD = word_set("request requests req reqs num n of in flight seqs per s sec")
 _ASKED = word_set("request requests req reqs")
 _A_SECOND = word_set("per s sec second min minute")
 _NOT_LOAD = word_set("error errors fail failed failures hit hits limit byte bytes ms seconds latency bucket")
-_STATES = word_set(
-    "state phase stage label event situation moment action condition point status what when after note step"
-)
-_WHO = word_set(
-    "name process proc container pod node host gpu card device instance image version engine server service worker rank pid model lane chip replica release tag npu run job"
-)
-_OUTCOMES = word_set(
-    "result outcome verdict works work worked ok starts started start status success fails failed passes passed survived end ending result_text happened effect boots came up arranque arrancou resultado ergebnis gestartet lauft resultat demarrage esito avvio wynik uruchomienie"
-)
+_STATES = named("states")
+_WHO = named("who")
+_OUTCOMES = named("outcomes")
 _PIECE = regex(r"\d+(?:[._]\d+)+|\d+|[A-Za-z]+")
 _UNIT_CASE = regex(r"([KMGTkmgt])(i?)([Bb])(?![a-z])")
 _CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
@@ -153,9 +126,7 @@ _OF_STATUS = (
     _ANSWERED | _FAILED | word_set("http status code client gateway upstream proxy requests responses replies count")
 )
 _SENT = word_set("sent requests reqs calls offered issued")
-_PER_TIME = word_set(
-    "per s sec second min minute hour rate ratio share pct percent latency token tokens ms time max limit rps qps"
-)
+_PER_TIME = named("per_time")
 
 
 def fate(name: str) -> str:
@@ -445,10 +416,7 @@ def by_company(name: str, column: Column) -> Column | None:
 
 
 _NAME_WORDS = 2
-_SIZES = word_set(
-    "disk net network rx tx read write written sent received file files log logs total limit limits free swap size max min avg mean peak input output model weights "
-    "weight kv cache pool checkpoint download downloaded upload image images request requests response payload data body index db dataset storage volume quota bandwidth"
-)
+_SIZES = named("sizes")
 """What sizes are of that no process holds."""
 
 

@@ -22,12 +22,10 @@ from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named, word_set
 from oomdoc.regexes import regex
 
-_NAME_COLUMNS = word_set(
-    "metric name key field quantity counter series measurement what item property parameter stat variable __name__ _field metricname metric_name metric.type label"
-)
+_NAME_COLUMNS = named("name_columns")
 _VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
 _UNIT_COLUMNS = word_set("unit units")
 _LABEL_COLUMNS = word_set("labels tags label scope")
@@ -107,39 +105,44 @@ def _instance(name: str) -> tuple[str, str]:
 
 
 _PAIRED = regex(r'([A-Za-z_]\w*)\s*[=:]\s*"?([^",;{}]*)"?')
-_OF_ROWS = word_set("metric metrics measure measurement quantity figure kpi indicator what")
+_OF_ROWS = named("of_rows")
+_TRY = regex(
+    r"(?i)\W*(?:attempt|start|run|try|trial|config(?:uration)?|setup|test|variant|experiment|launch|boot)[ _#.-]*(?:no\.? ?)?\w{1,12}\W*"
+)
 _DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
 
 
 def may_turn(names: Sequence[str]) -> bool:
     """Whether a table of these columns can stand on its side: a look at the header alone."""
-    return len(names) > _MEASURED and names[0].strip().lower() in _OF_ROWS
+    return len(names) > _MEASURED and (
+        names[0].strip().lower() in _OF_ROWS or all(_TRY.fullmatch(name) for name in names[1:])
+    )
 
 
 def turned(records: Sequence[Record]) -> list[Record] | None:
-    """The records of a table that stands on its side: a row for each quantity, a column for each thing that was compared.
+    """The records of a table that stands on its side: a row for each quantity or setting, a column for each thing that was compared or tried.
 
     None for another table. Columns that only tell the difference of two others are left out; each record stands where the
-    first latency does.
+    first latency does, or else the first setting or the outcome.
 
     >>> table = [Record(3, "", {"Metric": "P99 TTFT (ms)", "cold": "900", "warm": "80", "cold vs warm": "11x"}), Record(4, "", {"Metric": "KV cache usage", "cold": "41%", "warm": "44%", "cold vs warm": ""})]
     >>> [record.values for record in turned(table)]
     [{'variant': 'cold', 'P99 TTFT (ms)': '900', 'KV cache usage': '41%'}, {'variant': 'warm', 'P99 TTFT (ms)': '80', 'KV cache usage': '44%'}]
     """
     names = list(records[0].values) if records else []
-    if len(names) <= _MEASURED or names[0].strip().lower() not in _OF_ROWS or len(records) < _MEASURED:
+    if not may_turn(names) or len(records) < _MEASURED:
         return None
-    rows = [record for record in records if isinstance(record.values.get(names[0]), str)]
-    latency = next((row for row in rows if grammar.service(row.values[names[0]])[0]), None)
-    known = sum(bool(grammar.service(name)[0] or meanings(name)) for row in rows for name in (row.values[names[0]],))
-    compared = [name for name in names[1:] if not _DIFFERENCE.search(name) and sum(is_number(row.values.get(name)) for row in rows) >= 0.7 * len(rows)]  # fmt: skip
-    if latency is None or known < _MEASURED or len(compared) < _MEASURED:
+    rows = {name: record for record in records if isinstance(name := record.values.get(names[0]), str)}
+    tried = {name for name in rows if grammar.column_of(name).role in (grammar.SETTING, grammar.OUTCOME)}
+    served = [name for name in rows if grammar.service(name)[0]]
+    known = tried.union(served, (name for name in rows if meanings(name)))
+    least = 0.7 * len(rows)
+    compared = [name for name in names[1:] if not _DIFFERENCE.search(name) and sum(is_number(row.values.get(name)) or (bool(tried) and not null(row.values.get(name))) for row in rows.values()) >= least]  # fmt: skip
+    if not (served or tried) or len(known) < _MEASURED or len(compared) < _MEASURED:
         return None
-    return [
-        Record(latency.line, latency.context, {"variant": name, **{row.values[names[0]]: row.values.get(name) for row in rows}})
-        for name in compared
-    ]  # fmt: skip
+    first = rows[served[0] if served else next(name for name in rows if name in tried)]
+    return [Record(first.line, first.context, {"variant": each, **{name: row.values.get(each) for name, row in rows.items()}}) for each in compared]  # fmt: skip
 
 
 _OF_TOTAL = regex(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")

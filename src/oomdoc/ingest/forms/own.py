@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms import grammar
+from oomdoc.ingest.forms.believe import LISTED
 from oomdoc.ingest.forms.cells import Values
 from oomdoc.ingest.forms.experiment import OF_SERVING, SPOKEN, Experiment, ExperimentRows, experiment_of, in_ms
 from oomdoc.ingest.forms.figures import figure_of
@@ -65,10 +66,10 @@ def own_of(records: Sequence[Values], tables: frozenset[str] = frozenset()) -> O
     if commas:
         records = [with_points(record) for record in records]
     columns = {name: column_of(name) for record in records for name in record if name != HEADING}
-    if not columns or len(columns) > 200:
+    if not columns or len(columns) > 200 or "JobID" in columns:  # of Slurm: `slurm_jobs`
         return None
     series = series_of(records, columns, tables)
-    experiment = experiment_of(records, columns, tables)
+    experiment = None if LISTED in tables else experiment_of(records, columns, tables)
     experiment = in_ms(experiment, records) if experiment else None
     return Own(series, experiment, commas) if series or experiment else None
 

@@ -62,6 +62,10 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
     for place, layout in enumerate(texts.layouts(line)):
         if layout.names[0] == texts.NAMELESS and _INDEX.fullmatch(below):  # pandas names its index on a line of its own
             layout = replace(layout, names=(below, *layout.names[1:]))
+        elif not layout.names[0] and may_turn(
+            layout.names
+        ):  # columns of attempts, and nothing above the names of their rows
+            layout = replace(layout, names=(texts.NAMELESS, *layout.names[1:]))
         names = titled(layout.names, _above(lines, at, layout) or title)
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)

@@ -33,7 +33,7 @@ from oomdoc.ingest.launch.shell import (
     shell_words,
     with_values,
 )
-from oomdoc.ingest.vocabulary.words import word_set
+from oomdoc.ingest.vocabulary.words import named, word_set
 from oomdoc.regexes import regex
 
 
@@ -64,14 +64,7 @@ _ATTACHED = regex(r"-(?P<name>tp|pp|dp|O)[=.]?(?P<value>\d+)")
 _SETTERS = frozenset(("export", "env", "set", "ENV", "declare", "local", "readonly"))
 _SUBCOMMANDS = frozenset(("serve", "chat", "complete", "run-batch", "launch", "bench", "omni"))
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker.exe", "finch"))
-_CONTAINER_VALUES = word_set(
-    """
-    -v --volume -p --publish -e --env --name --gpus --shm-size --memory -m --memory-swap --network --net --ipc --runtime
-    --restart --ulimit --device --entrypoint --env-file --cpus --hostname -h --user -u -w --workdir --label -l --mount
-    --cap-add --security-opt --pull --platform --cpuset-cpus --cpuset-mems --add-host --group-add --log-opt --log-driver
-    --tmpfs --pid --health-cmd
-    """
-)
+_CONTAINER_VALUES = named("container_values")
 COMMAND_WORDS = word_set(
     """
     vllm python python3 docker podman nerdctl uv uvx ray torchrun accelerate sh bash zsh env exec sudo nohup srun sbatch

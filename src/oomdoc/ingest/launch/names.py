@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 
 _VALUE_CAP = 2000
@@ -22,29 +23,7 @@ RENAMED = {
     "tensor_parallel": "tensor_parallel_size", "pipeline_parallel": "pipeline_parallel_size",
     "max_seq_len": "max_model_len", "gpu_memory_utilisation": "gpu_memory_utilization",
 }  # fmt: skip
-ENGINE_FLAGS: frozenset[str] = frozenset(
-    """
-    tensor_parallel_size pipeline_parallel_size data_parallel_size data_parallel_size_local enable_expert_parallel
-    decode_context_parallel_size prefill_context_parallel_size distributed_executor_backend worker_use_ray
-    gpu_memory_utilization kv_cache_memory_bytes kv_cache_memory swap_space cpu_offload_gb kv_cache_dtype block_size
-    num_gpu_blocks_override num_cpu_blocks_override max_model_len max_num_seqs max_num_batched_tokens
-    max_num_partial_prefills long_prefill_token_threshold max_logprobs max_paddings num_scheduler_steps
-    num_lookahead_slots scheduler_delay_factor preemption_mode enable_prefix_caching enable_chunked_prefill
-    disable_sliding_window prefix_caching_hash_algo kv_transfer_config kv_offloading_size kv_offloading_backend
-    enforce_eager max_seq_len_to_capture max_context_len_to_capture compilation_config cudagraph_capture_sizes
-    cuda_graph_sizes disable_custom_all_reduce quantization quantization_param_path load_format
-    calculate_kv_scales enable_lora max_loras max_lora_rank max_cpu_loras lora_extra_vocab_size lora_dtype lora_modules
-    fully_sharded_loras enable_prompt_adapter max_prompt_adapters speculative_model speculative_config
-    num_speculative_tokens speculative_max_model_len speculative_draft_tensor_parallel_size ngram_prompt_lookup_max
-    use_v2_block_manager limit_mm_per_prompt mm_processor_kwargs mm_processor_cache_gb mm_encoder_tp_mode
-    disable_mm_preprocessor_cache skip_mm_profiling guided_decoding_backend structured_outputs_config enable_sleep_mode
-    trust_remote_code disable_log_stats disable_log_requests enable_log_requests max_parallel_loading_workers
-    rope_scaling hf_overrides served_model_name model_impl tokenizer_mode scheduling_policy async_scheduling
-    api_server_count kv_cache_metrics max_num_queued_reqs optimization_level performance_mode enable_dbo
-    all2all_backend enable_eplb attention_backend attention_config kernel_config override_pooler_config
-    enable_auto_tool_choice tool_call_parser reasoning_parser additional_config disable_hybrid_kv_cache_manager
-    """.split()  # noqa: SIM905 (a hundred quoted words would not be easier to read)
-)
+ENGINE_FLAGS: frozenset[str] = frozenset(read("servers")["engine_flags"].split())
 """Engine arguments that no other program uses for something else: one of them marks a text as vLLM's."""
 COMMON_FLAGS = frozenset(
     ("model", "dtype", "seed", "tokenizer", "revision", "device", "task", "runner", "download_dir", "max_tokens")

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oomdoc.ingest.launch.names import Setting
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 
-_TP, _PP, _DP = "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"
-_LEN, _SEQS, _STEP, _SHARE = "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
+_LEN, _SEQS = "max_model_len", "max_num_seqs"
 
 
 @dataclass(frozen=True)
@@ -30,62 +30,15 @@ class Server:
     """
 
     name: str
-    starts: tuple[str, ...]
+    starts: Sequence[str]
     same: Mapping[str, str]
-    marks: frozenset[str] = frozenset()
-    images: tuple[str, ...] = ()
+    marks: Sequence[str] = ()
+    images: Sequence[str] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     slots: bool = False
 
 
-SERVERS: tuple[Server, ...] = (
-    Server(
-        "sglang", ("sglang.launch_server", "sglang serve", "sglang.launch_router"),
-        {
-            "model_path": "model", "tp": _TP, "tp_size": _TP, "pp": _PP, "pp_size": _PP, "dp": _DP, "dp_size": _DP, "context_length": _LEN, "context_len": _LEN,
-            "max_running_requests": _SEQS, "chunked_prefill_size": _STEP, "mem_fraction_static": _SHARE, "page_size": "block_size",
-            "disable_cuda_graph": "enforce_eager", "disable_radix_cache": "!enable_prefix_caching", "cpu_offload_gb": "cpu_offload_gb",
-            "speculative_algorithm": "speculative_config", "lora_paths": "lora_modules",
-        },
-        marks=frozenset(("mem_fraction_static", "chunked_prefill_size", "max_running_requests", "disable_radix_cache")), images=("sglang",),
-    ),
-    Server(
-        "trtllm", ("trtllm-serve", "trtllm-build", "trtllm-bench", "trtllm-llmapi-launch"),
-        {
-            "model_dir": "model", "checkpoint_dir": "model", "tp_size": _TP, "pp_size": _PP, "tp": _TP, "pp": _PP, "max_batch_size": _SEQS, "max_num_requests": _SEQS,
-            "max_num_tokens": _STEP, "max_seq_len": _LEN, "tokens_per_block": "block_size",
-        },
-        marks=frozenset(("gpt_attention_plugin", "use_gpt_attention_plugin", "gemm_plugin", "use_gemm_plugin", "paged_kv_cache", "use_inflight_batching", "kv_cache_free_gpu_memory_fraction")),
-        images=("tensorrt-llm", "tensorrt_llm"),
-    ),
-    Server(
-        "llama.cpp", ("llama-server", "llama-cli", "ollama_llama_server"),
-        {
-            "ctx_size": _LEN, "parallel": _SEQS, "n_parallel": _SEQS, "ubatch_size": _STEP, "cache_type_k": "kv_cache_dtype", "n_gpu_layers": "n_gpu_layers",
-        },
-        marks=frozenset(("n_gpu_layers", "ctx_size", "ubatch_size", "cache_type_k", "flash_attn")), images=("llama.cpp",),
-        short={"m": "model", "c": "ctx_size", "np": "parallel", "ub": "ubatch_size", "b": "batch_size", "ngl": "n_gpu_layers", "ctk": "cache_type_k", "ctv": "cache_type_v", "fa": "flash_attn", "ts": "tensor_split"},
-        slots=True,
-    ),
-    Server(
-        "lmdeploy", ("lmdeploy serve api_server", "lmdeploy serve gradio", "lmdeploy chat"),
-        {"tp": _TP, "dp": _DP, "session_len": _LEN, "max_batch_size": _SEQS, "max_prefill_token_num": _STEP, "model_path": "model"},
-        marks=frozenset(("cache_max_entry_count", "session_len", "quant_policy")), images=("lmdeploy",),
-    ),
-    Server(
-        "tgi", ("text-generation-launcher",),
-        {
-            "model_id": "model", "num_shard": _TP, "max_total_tokens": _LEN, "max_batch_size": _SEQS, "max_batch_prefill_tokens": _STEP, "quantize": "quantization",
-            "cuda_memory_fraction": _SHARE,
-        },
-        marks=frozenset(("max_batch_prefill_tokens", "max_batch_total_tokens", "max_total_tokens", "num_shard")), images=("text-generation-inference",),
-    ),
-    Server(
-        "xllm", ("xllm", "scalellm"),
-        {"max_memory_utilization": _SHARE, "max_tokens_per_batch": _STEP, "max_seqs_per_batch": _SEQS, "model_path": "model"},
-        marks=frozenset(("max_memory_utilization", "max_tokens_per_batch", "max_seqs_per_batch")), images=("scalellm", "xllm"),
-    ),
-)  # fmt: skip
+SERVERS: tuple[Server, ...] = tuple(Server(**one) for one in read("servers")["server"])
 """By the help texts of the servers' command lines, releases of 2024 to 2026."""
 
 BY_NAME: Mapping[str, Server] = {server.name: server for server in SERVERS}
@@ -114,7 +67,7 @@ def started(words: Sequence[str]) -> tuple[int, Server] | None:
 def marked(options: Iterable[str]) -> Server | None:
     """The server whose own options these are, two of them at least."""
     names = {name.lstrip("-").partition("=")[0].replace("-", "_") for name in options if name.startswith("--")}
-    return next((server for server in SERVERS if len(names & server.marks) >= 2), None)
+    return next((server for server in SERVERS if len(names.intersection(server.marks)) >= 2), None)
 
 
 def of_image(image: str) -> Server | None:

@@ -40,6 +40,7 @@ from oomdoc.ingest.nvidia_smi.boxes import (
 from oomdoc.ingest.nvidia_smi.csv_rows import AHEAD, CsvRows
 from oomdoc.ingest.nvidia_smi.findings import Findings
 from oomdoc.ingest.nvidia_smi.query import Open, Query
+from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.vocabulary import meanings
 from oomdoc.intake.cells import stamp
@@ -138,7 +139,7 @@ class Reader:
         elif self._monitor.is_row(text):
             self._monitor.add(line, text)
         elif "," in text:
-            if self._csv.add(line, text):
+            if ("noheader" in text or typed(text) is None) and self._csv.add(line, text):
                 self._query.open = None
         else:
             self._dated(text)

@@ -7,10 +7,9 @@ from typing import Any
 
 from oomdoc.evidence.tables import TABLES as ALL_TABLES
 from oomdoc.evidence.tables import Batch
+from oomdoc.ingest.device_metrics import Clocks
 from oomdoc.ingest.problems import Capped
 
-_AT_WORK = 0.5  # share of time with a kernel running: an idle device lowers its clock by itself
-_CLOCK_STEP = 0.2  # a smaller change is boost
 _SAMPLE_COLUMNS = ALL_TABLES["gpu_sample"].column_names[1:]
 MIG = "MIG"
 
@@ -25,7 +24,7 @@ class Findings:
         self.names: dict[int, str] = {}
         self.indices: dict[str, int] = {}  # device index by uuid or bus id
         self._listed: set[tuple[Any, ...]] = set()
-        self._clocks: dict[int | None, int] = {}  # the last clock of each device that became a row
+        self._clocks = Clocks()
 
     def device(
         self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = "",
@@ -59,17 +58,8 @@ class Findings:
     def clock(
         self, line: int, t: float | None, gpu: int | None, clock: int | None, hot: int | None, util: float | None
     ) -> None:
-        """The clock of a device that is at work, where it changed: recordings have it in every line."""
-        if clock is None or util is None or util < _AT_WORK:
-            return
-        last = self._clocks.get(gpu)
-        if last is not None and abs(clock - last) <= _CLOCK_STEP * last:
-            return
-        self._clocks[gpu] = clock
-        labels = None if gpu is None else f'gpu="{gpu}"'
-        self.rows.add("metric", line, t=t, name="DCGM_FI_DEV_SM_CLOCK", labels=labels, value=float(clock))
-        if hot is not None:
-            self.rows.add("metric", line, t=t, name="DCGM_FI_DEV_GPU_TEMP", labels=labels, value=float(hot))
+        """The clock of a device that is at work."""
+        self._clocks.tell(self.rows, line, t, gpu, clock, hot, util)
 
     def take(self) -> Iterator[Batch]:
         """What was read line by line."""

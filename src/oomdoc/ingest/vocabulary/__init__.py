@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 
 from oomdoc.ingest.vocabulary.folded import Folded, booked, unfolded
 from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity, exporters, listed, quantity_of, read
-from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, taken_apart, word_set
+from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, named, taken_apart
 from oomdoc.regexes import regex
 
 __all__ = [
@@ -137,9 +137,7 @@ def _averaged(quantity: Quantity, name: str) -> Quantity:
     return replace(found, kind="number") if found.kind == "count" else found
 
 
-_WRAPPERS = word_set(
-    "engine server stats stat status state metrics data info result vllm usage timing timings sample record body response payload fields values tags attributes memory_info process_info"
-)
+_WRAPPERS = named("wrappers")
 
 
 def _below(name: str) -> tuple[Match, ...]:

@@ -3,136 +3,28 @@
 A name is taken apart at dots, dashes, underscores, blanks and capitals, words of one meaning become one, a unit at its end or
 in brackets is set aside, and the order does not matter. A word that is not known stays what it is, so that
 `memory.used.peak` is another thing than `memory.used`. What a dashboard in German, French, Spanish, Portuguese, Italian or
-Polish calls these things is put into English first (`_TONGUES`). Data and two functions; no quantity is known here.
+Polish calls these things is put into English first. The words are data (`words.toml`); no quantity is known here.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 
-_MEANINGS: tuple[tuple[str, str], ...] = (
-    # what they mean together, the words of that meaning
-    ("gpu", "gpu gpus device devices dev card cards accelerator accelerators cuda nvidia smi nvml dcgm rocm npu xpu"),
-    ("gpu mem", "vram fb framebuffer hbm gpumem gram"),
-    ("mem", "memory mem"),
-    ("used", "used usage use uses using inuse consumed occupied"),
-    ("total", "total capacity installed tot"),
-    ("free", "free available avail unused remaining"),
-    ("util", "util utilization utilisation load busy activity"),
-    ("process", "process proc processes"),
-    ("command", "command comm cmd cmdline args"),
-    ("name", "name names"),
-    ("index", "index idx ordinal"),
-    ("token", "token tokens tok toks tks tkn tkns len length"),
-    ("prompt", "prompt prompts input inputs in prefill"),
-    (
-        "output",
-        "output outputs out completion completions reply replies answer answers generated generation gen decode decoded response resp",
-    ),
-    ("cache", "cache caching"),
-    ("kv cache", "kvcache"),
-    ("hit", "hit hits"),
-    ("query", "query queries lookups"),
-    ("rate", "rate throughput"),
-    ("token rate", "tps"),
-    ("running", "running active inflight executing"),
-    ("waiting", "waiting queue queued pending queueing queuing"),
-    ("swapped", "swapped swap"),
-    ("preempt", "preemption preemptions preempted preempts"),
-    ("request", "request requests req reqs seqs sequences"),
-    ("time", "time timestamp ts date datetime stamp"),
-    ("latency", "latency duration elapsed took"),
-    ("code", "code"),
-    ("max", "max maximum limit"),
-    ("resident", "rss resident vmrss"),
-    ("state", "state phase stage situation"),
-    ("metric", "metric metrics series measurement"),
-    ("label", "labels label tags"),
-    ("value", "value val"),
-    ("count", "count cnt"),
-    ("at", "at"),
-    ("weight", "weight weights"),
-    ("block", "block blocks"),
-    ("graph", "graph graphs"),
-    ("replica", "replica replicas"),
-    ("", "current cur now num number n no the of latest instantaneous"),
-)
 _WORDS: dict[str, tuple[str, ...]] = {
-    word: tuple(meaning.split()) for meaning, words in _MEANINGS for word in words.split()
+    word: tuple(meaning.split()) for meaning, words in read("words")["meanings"] for word in words.split()
 }
-UNITS: dict[str, str] = {
-    word: unit
-    for unit, words in (
-        ("B", "bytes byte b"), ("KiB", "kib ki"), ("MiB", "mib mi"), ("GiB", "gib gi"), ("TiB", "tib"),
-        ("KB", "kb"), ("MB", "mb megabytes"), ("GB", "gb gigs gigabytes"), ("TB", "tb"),
-        ("ms", "ms msec msecs millis milliseconds"), ("s", "s sec secs second seconds"),
-        ("us", "us usec micros microseconds"), ("ns", "ns nanos nanoseconds nano"), ("min", "minutes mins"),
-        ("%", "pct percent perc percentage prc"), ("1", "ratio fraction frac share"),
-    )
-    for word in words.split()
-}  # fmt: skip
+UNITS: dict[str, str] = {word: unit for unit, words in read("words")["units"] for word in words.split()}
 """What units are called at the end of a name; `1` is a share of one."""
-TIME_UNITS: dict[str, float] = {
-    word: seconds
-    for seconds, words in (
-        (1e-9, "ns nanos nanoseconds"), (1e-6, "us µs micros microseconds"), (1e-3, "ms msec msecs millis milliseconds"), (1.0, "s sec secs second seconds"),
-        (60.0, "m min mins minute minutes"), (3600.0, "h hr hrs hour hours"), (86400.0, "d day days"), (604800.0, "week weeks"),
-    )
-    for word in words.split()
-}  # fmt: skip
+TIME_UNITS: dict[str, float] = {word: seconds for seconds, words in read("words")["times"] for word in words.split()}
 """Words for units of time, and the seconds of one."""
-_TONGUES: tuple[tuple[str, str], ...] = (
-    # in English; German, French, Spanish, Portuguese, Italian, Polish, without accents
-    ("running", "laufend, laufende, in bearbeitung, en cours, en ejecucion, en curso, em execucao, em curso, em andamento, in esecuzione, in corso, w toku, aktywne"),
-    ("waiting", "warteschlange, in warteschlange, wartend, wartende, en attente, file d attente, en cola, cola, en espera, na fila, fila, em espera, in coda, coda, in attesa, kolejka, w kolejce, oczekujace"),
-    ("used", "belegt, belegung, genutzt, nutzung, utilise, utilisee, occupe, occupee, occupation, uso, en uso, em uso, usado, usada, usata, ocupado, ocupada, ocupacion, ocupacao, utilizado, utilizada, utilizzo, utilizzata, uzycie, zajete, zajetosc, wykorzystanie"),
-    ("reserved", "reserviert, reservee, reservado, reservada, riservata, zarezerwowane"),
-    ("live", "lebend, lebende, vivant, vivo, vivos"),
-    ("inactive", "inaktiv, inactif, inativo, inactivo"),
-    ("split", "geteilt, fractionne, dividido"),
-    ("largest", "grosster, groesster, plus grand"),
-    ("free", "frei, freier, verfugbar, libre, disponible, livre, disponivel, libera, disponibile, wolne, wolna, dostepna"),
-    ("total", "gesamt, totale, calkowita"),
-    ("memory", "speicher, memoire, memoria, pamiec"),
-    ("host memory", "arbeitsspeicher, hauptspeicher, memoire vive, pamiec ram"),
-    ("gpu", "karte, grafikkarte, carte, carte graphique, tarjeta, placa, scheda, karta, karty"),
-    ("preemptions", "preemptionen, verdrangungen, preemptees, expulsiones, preempciones, preempcoes, prelazioni, wywlaszczenia"),
-    ("requests", "anfragen, requetes, peticiones, solicitudes, pedidos, requisicoes, richieste, zapytania, zadania"),
-    ("time", "uhrzeit, zeit, zeitpunkt, zeitstempel, datum uhrzeit, datum, heure, horodatage, date heure, hora, fecha, fecha hora, fecha y hora, data hora, data e hora, data ora, horario, orario, ora, godzina, czas"),
-    ("first token", "erstes token, erster token, premier token, premier jeton, primer token, primeiro token, primo token, pierwszy token"),
-    ("arrival", "ankunft, eingang, arrivee, llegada, chegada, arrivo, przybycie, nadejscie"),
-    ("end", "ende, fin, koniec"),
-    ("input tokens", "eingabetokens, eingabe tokens, tokens en entree, tokens entrada, tokens de entrada, jetons en entree, token in ingresso, tokeny wejsciowe"),
-    ("output tokens", "ausgabetokens, ausgabe tokens, tokens en sortie, tokens salida, tokens de salida, tokens saida, tokens de saida, jetons en sortie, token in uscita, tokeny wyjsciowe"),
-    ("input tokens", "token ein, tokens ein, token eingang"),
-    ("output tokens", "token aus, tokens aus, token ausgang"),
-    ("duration", "dauer, duree, duracion, duracao, durata, czas trwania"),
-    ("tenant", "mandant, locataire, inquilino, najemca"),
-    ("connections", "verbindungen, connexions, conexiones, conexoes, connessioni, polaczenia"),
-    ("tenants", "mandanten, mandants, inquilinos, locataires, inquilini, najemcy"),
-    ("share of", "anteil, quota di, proporcion, proporcao, udzial"),
-    ("pool size", "poolgrosse, pool grosse, taille du pool, tamano del pool, tamanho do pool, rozmiar puli"),
-    # written without blanks between words
-    ("time", "时间, 時間, 时刻, 時刻, 日時, 시간, 시각, время"),
-    ("phase", "阶段, 階段, 段階, 状态, 狀態, 状態, 단계, 상태, состояние"),
-    ("gpu memory total", "总显存, 總顯存"), ("gpu util", "算力利用率, 显卡利用率"), ("gpu index", "卡号, 卡號"), ("gpu memory", "显存, 顯存"),
-    ("host memory", "主机内存, 系统内存"),
-    ("memory", "内存, 記憶體, メモリ, 메모리, память"),
-    ("used", "已用, 已使用, 占用, 使用量, 使用中, 使用, 사용량, 사용, занято, используется"),
-    ("free", "空闲, 剩余, 可用, 空き, 여유, свободно"),
-    ("total", "总量, 總量, 总计, 合計, 전체, всего"),
-    ("running", "运行中, 运行, 実行中, 실행 중, 실행, выполняется"),
-    ("waiting", "等待中, 等待, 排队, 待機, 待ち, 대기 중, 대기, ожидание, в очереди"),
-    ("requests", "请求, 請求, リクエスト, 요청, запросы"),
-    ("preemptions", "抢占, 搶占, 선점"),
-    ("hit rate", "命中率, ヒット率, 적중률"),
-    ("hit rate", "trefferquote, trefferrate, taux de succes, tasa de aciertos, taxa de acerto, taxa de acertos, trafienia"),
-)  # fmt: skip
+_TONGUES: Sequence[tuple[str, str]] = read("words")["tongues"]
 _SMALL_WORDS = r"(?:de|da|do|das|dos|del|della|di|du|des|der|die|den|el|la|le|los|les|il|na|w|z|acumulad[oa]s?|cumule[es]*|kumuliert|insgesamt|atual|actual|actuel|aktuell|attuale)"
 BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB")
 SECONDS = ("ns", "us", "ms", "s", "min")
@@ -150,6 +42,14 @@ _LONGEST_NAME = 100
 def word_set(text: str) -> frozenset[str]:
     """The words of a list that is written as a text."""
     return frozenset(text.split())
+
+
+_LISTS = read("lists")
+
+
+def named(name: str) -> frozenset[str]:
+    """The words of a list that is data (`lists.toml`)."""
+    return word_set(_LISTS[name])
 
 
 def _phrase(words: str) -> str:

@@ -1,0 +1,72 @@
+"""What `sacct` tells of jobs and their steps: what memory was asked for, the most that a step held, and how a job ended.
+
+    48211|llm-serve|OUT_OF_MEMORY|0:125||64G               JobID, JobName, State, ExitCode, MaxRSS, ReqMem
+    48211.batch|batch|OUT_OF_MEMORY|0:125|67031412K|
+
+Columns are found by their names; `intake.ruled` has put those of the fixed width between bars. `ExitCode` is status and signal, and 0:125 is
+Slurm's own for a job that ran out of memory, which a row of its own tells (`host_events`). Of a job and its steps one end is told, that of
+the job where it has one. `ReqMem` with a `c` behind it is meant per core, and of no job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from oomdoc.evidence.tables import Batch
+from oomdoc.ingest.base import Rows
+from oomdoc.intake.scan import Chunk
+from oomdoc.regexes import regex
+from oomdoc.units import parse_size
+
+ANCHORS = (b"JobID",)
+_ENDED = regex(r"(?P<status>\d{1,3}):(?P<signal>\d{1,3})")
+_ASKED = regex(r"(?P<size>\d[\d.]{0,12}[KMGT])n?")
+_OWN = 125
+
+
+class Jobs:
+    """Gathers the jobs of one text."""
+
+    def __init__(self) -> None:
+        self._header: list[str] = []
+        self._limits: dict[str, tuple[int, str]] = {}
+        self._ends: dict[str, tuple[int, str, int]] = {}
+        self._held: list[tuple[int, dict[str, Any]]] = []
+        self._names: dict[str, str] = {}
+
+    def chunk(self, chunk: Chunk, named: bool) -> None:
+        """Read a chunk in which a header stands (`named`), or that goes on with a table."""
+        if named or self._header:
+            for number, raw in chunk.lines(1000):
+                self._row(number, [cell.strip() for cell in raw.strip().strip("|").split("|")], raw)
+
+    def _row(self, number: int, cells: list[str], raw: str) -> None:
+        if "JobID" in cells:
+            self._header = cells
+        cell = dict(zip(self._header, cells, strict=False))
+        job, _, step = cell.get("JobID", "").partition(".")
+        if len(cells) < len(self._header) - 1 or not job[:1].isdigit():
+            return
+        name = self._names.setdefault(job, cell.get("JobName") or job)
+        if (held := _ASKED.fullmatch(cell.get("MaxRSS", ""))) and (size := parse_size(held["size"], binary=True)):
+            whose = f"{name} (step {step})" if step else name
+            self._held.append((number, {"name": whose, "state": cell.get("State"), "bytes": size}))
+        if asked := _ASKED.fullmatch(cell.get("ReqMem", "")):
+            self._limits.setdefault(job, (number, asked["size"]))
+        ended = _ENDED.fullmatch(cell.get("ExitCode", ""))
+        signal = int(ended["signal"]) if ended else 0
+        if ended and signal != _OWN and (code := -signal or int(ended["status"])):
+            self._ends.setdefault(job, (number, name, code))
+
+    def take(self) -> Iterator[Batch]:
+        """The rows."""
+        rows = Rows()
+        for job, (number, size) in self._limits.items():
+            rows.add("note", number, topic="container-limit", value=float(parse_size(size, binary=True) or 0), text=f"job {job}: ReqMem {size}")  # fmt: skip
+        for number, name, code in self._ends.values():
+            rows.add("process_exit", number, name=name, exit_code=code)
+        for number, row in self._held:
+            rows.add("process_memory", number, resource="host", variant="max", **row)
+        self._limits, self._ends, self._held = {}, {}, []
+        yield from rows.take()
