@@ -5,6 +5,7 @@ A run on a change must not fail for what the change did not touch: new examples 
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,6 +26,12 @@ settings.load_profile("new" if "OOMDOC_FUZZ" in os.environ else "same")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long is begun first: no worker (xdist) is left with half a minute when the others are done."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays until the end: to look through thousands of tests again and again for what nobody refers to takes long."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

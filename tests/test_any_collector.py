@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import oomdoc
+from verdicts import analysed
 
 REPLAYS_ANEW = True
 
@@ -66,7 +66,7 @@ def told(root: Path, files: dict[str, str], *queries: str) -> list[Any]:
     """What some queries answer about a bundle, and last its first cause."""
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")
-    with oomdoc.analyze(root) as analysis:
+    with analysed(root) as analysis:
         answers = [analysis.sql(query)[1] for query in queries]
         first = analysis.report.diagnoses[0].cause if analysis.report.diagnoses else analysis.report.verdict
     return [*answers, first]

@@ -9,6 +9,7 @@ import pytest
 
 import oomdoc
 from oomdoc.diagnose import Options
+from verdicts import analysed
 
 BOOT = dt.datetime(2026, 4, 7, 6, 30, 20, tzinfo=dt.UTC).timestamp()
 VICTIM = "[ 7200.250000] Memory cgroup out of memory: Killed process 881 (python3) total-vm:9000000kB, anon-rss:7000000kB, file-rss:0kB, shmem-rss:0kB\n"
@@ -75,5 +76,5 @@ def test_a_boot_in_the_zone_of_the_logs(told: dict[str, str], behind_s: float, t
 def test_that_a_machine_was_started_shows_no_server(tmp_path: Path) -> None:
     (tmp_path / "dmesg.txt").write_text(VICTIM.replace("python3", "thunderbird"))
     (tmp_path / "boot.txt").write_text(LINE)
-    with oomdoc.analyze(tmp_path) as analysis:
+    with analysed(tmp_path) as analysis:
         assert analysis.report.verdict == "no-server"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-from verdicts import likely
+from verdicts import likely, tables
 
 
 def started(pool: int, more: str = "") -> str:
@@ -164,7 +163,7 @@ def test_sums_over_requests_are_no_requests(tmp_path: Path) -> None:
     )
     (tmp_path / "b.csv").write_text("pod,prompt_tokens,cached_tokens,ttft_ms\na,4000000,100,9\nb,4200000,800000,3\n")
     (tmp_path / "c.csv").write_text("request,prompt_tokens,cached_tokens,ttft_ms\n11,9000,100,9\n12,9000,8000,3\n")
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert analysis.sql("SELECT source, count(*) FROM request GROUP BY source")[1] == [("c.csv", 2)]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
-from verdicts import SIGNS, UP, likely, minute
+from verdicts import SIGNS, UP, analysed, likely, minute
 
 TRT = (
     "[TensorRT-LLM][INFO] MPI size: 1, rank: 0\n"
@@ -70,7 +70,7 @@ def test_starts_of_one_length_that_end_at_several_steps(
     log = "".join(start(f"{2 * at:02}", step) for at, step in enumerate(steps))
     (tmp_path / "inspect.json").write_text(json.dumps([UNHEALTHY]))
     (tmp_path / "llm.log").write_text(log)
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         alike = analysis.sql("SELECT alike FROM timed_life")[1]
         best = analysis.report.diagnoses[0]
     assert (alike == [(True,)]) == (cause is not None)
@@ -115,7 +115,7 @@ SMI = "index, name, memory.total [MiB], memory.used [MiB], memory.free [MiB]\n0,
 def test_a_share_that_the_larger_card_would_hold(name: str, total: int, free: int, holds: bool, tmp_path: Path) -> None:
     (tmp_path / "llama.log").write_text(FREE.format(0, name, free) + FREE.format(1, "3090", 23741) + SPLIT)
     (tmp_path / "smi.csv").write_text(SMI.format(name, total, free))
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["rank-imbalance"]["asked-of-the-smaller-card"] is (True if holds else None)
 
 
@@ -149,7 +149,7 @@ NGINX = '2027/03/02 08:20:10 [error] 7#7: *9 upstream timed out (110: Connection
 def test_a_proxy_whose_patience_ended(waiting: int, used: float, cause: str, tmp_path: Path) -> None:
     log = UP + "".join(minute(at, 3, waiting, used) for at in range(3, 30))
     assert likely(tmp_path, vllm__log=log, error__log=NGINX) == cause
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["not-memory"]["a-proxy-gave-up"] is (True if not waiting else None)
 
 

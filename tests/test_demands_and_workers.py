@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-from verdicts import UP, likely, minute
+from verdicts import UP, likely, minute, tables
 
 
 @pytest.mark.parametrize(("waiting", "cause"), [(400, "autoscaling-blind"), (0, "healthy")])
@@ -23,7 +22,7 @@ def test_a_table_of_workers_counts_replicas_and_no_memory_of_processes(tmp_path:
         "NAME           DESIRED WORKERS   AVAILABLE WORKERS   CPUS   MEMORY   GPUS   STATUS   AGE\n"
         "rag-cluster    5                 3                   48     420Gi    5      ready    9d\n"
     )
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert analysis.sql("SELECT desired, replicas FROM scaler")[1] == [(5, 3)]
         assert analysis.sql("SELECT count(*) FROM gpu_process")[1] == [(0,)]
 
@@ -52,7 +51,7 @@ def test_an_environment_below_a_remark_is_one(tmp_path: Path, head: str) -> None
         + "MODEL_NAME=Qwen/Qwen3-32B-AWQ\nQUANTIZATION=awq\nMAX_MODEL_LENGTH=2048\nGPU_MEMORY_UTILIZATION=0.98\nENFORCE_EAGER=1\n"
     )
     (tmp_path / "endpoint.txt").write_text(text)
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         told = analysis.sql(
             "SELECT flag, value FROM engine_flag WHERE flag IN ('gpu_memory_utilization', 'max_model_len') ORDER BY flag"
         )[1]
@@ -65,5 +64,5 @@ def test_labels_of_a_node_in_json_s_spelling(tmp_path: Path) -> None:
         '  "nvidia.com/gpu.memory": "19968",\n  "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-MIG-2g.20gb",\n'
         "$ kubectl describe node gpu-3 | grep -A2 Allocatable\nAllocatable:\n  cpu:                23660m\n  nvidia.com/gpu:     3\n"
     )
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert ("2g.20gb", 19968 << 20) in analysis.sql("SELECT mig_profile, total_bytes FROM gpu_device")[1]

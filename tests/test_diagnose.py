@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import oomdoc
+from grids import report_of, some
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import BundleError, UsageError
+from verdicts import ranking_alone
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 
@@ -233,3 +235,15 @@ def test_a_log_that_is_there_twice_shows_its_failure_once(tmp_path: Path) -> Non
     (tmp_path / "copy-of-server.out").write_text(LOAD + LOAD + OOM)
     with analyze(tmp_path) as analysis:  # a replica that fails alike
         assert len(analysis.report.incidents) == 2
+
+
+@pytest.mark.parametrize("name", some(sorted(path.parent.name for path in SAMPLES.glob("*/case.toml")), 6))
+def test_a_ranking_is_the_same_without_what_comes_after_it(name: str) -> None:
+    """Tests that ask for no more than a ranking work out no more (`verdicts`)."""
+    whole = report_of(name)
+    with ranking_alone(), analyze(SAMPLES / name) as analysis:
+        alone = analysis.report
+    assert alone.verdict == whole.verdict
+    assert [(item.cause, item.probability, item.evidence) for item in alone.diagnoses] == [
+        (item.cause, item.probability, item.evidence) for item in whole.diagnoses
+    ]

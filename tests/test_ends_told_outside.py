@@ -12,6 +12,7 @@ import pytest
 
 import oomdoc
 from test_whose_event import bonds, kill, serving, start
+from verdicts import analysed, tables
 
 LOADING = (
     "(EngineCore_DP0 pid=41) INFO 11-24 09:00:20 [gpu_model_runner.py:2602] Starting to load model org/aurora-7b...\n"
@@ -42,7 +43,7 @@ def inspected(name: str, code: int, killed: bool = False, **more: Any) -> dict[s
 def test_containers_of_one_line_have_owners_of_their_own(indent: int | None, tmp_path: Path) -> None:
     """The neighbour's row is set aside, and the server's is not lost with it."""
     text = json.dumps([inspected("aurora", 1), inspected("cache", 137, killed=True)], indent=indent)
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "inspect.json": text})) as analysis:
+    with analysed(put(tmp_path, {"aurora.log": OPEN, "inspect.json": text})) as analysis:
         own = analysis.sql("SELECT name, exit_code, last_reason FROM container")[1]
         aside = [each.why for each in analysis.report.set_aside]
     assert [tuple(row) for row in own] == [("aurora", 1, "Error")]
@@ -136,7 +137,7 @@ def test_measured_of_a_pod_beside_a_model_server(tmp_path: Path) -> None:
 def test_a_kernel_log_that_begins_later_is_no_witness(begins: str, tmp_path: Path) -> None:
     """No kill stands in it; of an end before its first line it could not tell."""
     kernel = "".join(f"[Tue Nov 24 {begins} 2026] cni0: port {n}(veth{n}) entered forwarding state\n" for n in range(9))
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "dmesg.txt": kernel})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": OPEN, "dmesg.txt": kernel})) as analysis:
         assert analysis.sql("SELECT kernel_log FROM host")[1][0][0] is (begins < "09:00")
 
 
@@ -148,7 +149,7 @@ SHARDS = "(Worker_TP0 pid=260) Loading safetensors checkpoint shards:  {percent}
 def test_a_notice_of_waiting_is_over_with_the_next_step(goes_on: bool, tmp_path: Path) -> None:
     """Workers that load for minutes let the engine wait, and say nothing is wrong by that."""
     log = OPEN + WAITS.format(second=20) + (SHARDS.format(percent=22, n=2) if goes_on else "")
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": log})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": log})) as analysis:
         told = analysis.sql("SELECT grade FROM failure_event")[1]
     assert [row[0] for row in told] == ([0] if goes_on else [1])
 
@@ -160,7 +161,7 @@ GONE = "(EngineCore_DP0 pid=41) ERROR 11-24 09:02:00 [multiproc_executor.py:246]
 def test_a_worker_that_is_gone_in_a_start(speaks: bool, tmp_path: Path) -> None:
     """Where its fellows write to the same log its own error would stand there; elsewhere it may only lack it."""
     log = OPEN + (SHARDS.format(percent=22, n=2) if speaks else "") + GONE
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": log})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": log})) as analysis:
         assert analysis.sql("SELECT silent_deaths FROM host")[1][0][0] == int(speaks)
 
 
@@ -171,6 +172,6 @@ def test_memory_beside_a_limit_is_a_containers(limit: str, resource: str | None,
     """A device has a size, a container has a limit."""
     rows = "".join(f"24/11/2026 09:{minute:02}:00;aurora;{minute * 10**9};107374182400\n" for minute in range(1, 9))
     text = f"timestamp;name;mem_usage_bytes;{limit}\n{rows}"
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "stats.csv": text})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": OPEN, "stats.csv": text})) as analysis:
         told = {row[0] for row in analysis.sql("SELECT resource FROM process_memory")[1]}
     assert told == {resource}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
 from oomdoc.physics.adapters import Adapters, adapter_bytes
 from oomdoc.physics.catalogue import find
 from oomdoc.units import GIB
+from verdicts import analysed
 
 _ENGINE = "INFO 06-11 09:0{m}:0{s} llm_engine.py:161] Initializing an LLM engine (v0.5.4) with config: model='{model}', speculative_config={draft}, tokenizer='{model}', max_seq_len=8192, tensor_parallel_size=1, dtype=torch.bfloat16"
 
@@ -55,7 +55,7 @@ def test_the_feature_that_decides_is_told_from_one_that_is_merely_on(
 ) -> None:
     (tmp_path / "server.log").write_text(log)
     (tmp_path / "gpu.csv").write_text(card)
-    with analyze(str(tmp_path)) as found:
+    with analysed(str(tmp_path)) as found:
         best = found.report.diagnoses[0]
     assert (best.cause == "feature-overhead") is feature, best
 

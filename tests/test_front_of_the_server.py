@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
-from verdicts import UP, likely, minute, shows
+from verdicts import UP, likely, minute, shows, tables
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
 
@@ -61,7 +60,7 @@ def test_a_message_of_a_device_that_is_smaller_than_what_the_server_holds_is_ano
     files = {"llama.log": log, "notebook.log": message}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert (analysis.sql("SELECT count(*) FROM seen.oom")[1][0][0] > 0) is own
 
 
@@ -124,7 +123,7 @@ def _within(key: str, stamp: str, text: str) -> str:
 )
 def test_entries_within_an_object_of_each_line_are_a_log(tmp_path: Path, key: str, stamp: str, text: str) -> None:
     (tmp_path / "export.jsonl").write_text(_within(key, stamp, text))
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert analysis.sql("SELECT count(*) FROM main.engine_stat")[1][0][0] == 38
         assert analysis.sql("SELECT served FROM engine_start")[1] == [(True,)]
         assert ("log-of-pod", "desk-bot-0") in analysis.sql("SELECT topic, text FROM main.note")[1]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
 from oomdoc.ingest import forms
 from oomdoc.intake.scan import Chunk
+from verdicts import analysed
 
 
 def _table(first: float, step: float, cut: str = "  ") -> str:
@@ -62,7 +62,7 @@ def _ticket(above_new: str, above_old: str, old_step: float) -> str:
 
 
 def _signs(folder: Path) -> tuple[str, dict[str, str]]:
-    with diagnose.analyze(str(folder)) as analysis:
+    with analysed(str(folder)) as analysis:
         best = analysis.report.diagnoses[0]
         return best.cause, {item.id: item.says for item in best.evidence}
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from grids import WHOLE, report_of, some
-from oomdoc import diagnose
 from oomdoc.errors import BundleError
+from verdicts import analysed
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = sorted(path.parent for path in (ROOT / "sample_logs").glob("*/case.toml"))
@@ -60,7 +60,7 @@ def test_without_any_one_source_no_wrong_answer_is_certain(sample: Path, tmp_pat
             ignore=lambda folder, names, left_out=left_out: [n for n in names if Path(folder, n) == whole / left_out],
         )
         try:
-            with diagnose.analyze(partly) as analysis:
+            with analysed(partly) as analysis:
                 first = analysis.report.diagnoses[0]
                 told = f"without {left_out}: {first.cause} {first.probability}"
                 assert first.cause in label(sample) or first.probability < CERTAIN, told
@@ -124,5 +124,5 @@ def test_a_healthy_server_stays_healthy_whatever_it_prints(kinds: list[str], tmp
     lines = log.read_text(encoding="utf-8").splitlines()
     lines[len(lines) // 2 : len(lines) // 2] = [SCARY[kind] for kind in kinds] * 5
     log.write_text("\n".join([*lines, *(SCARY[kind] for kind in kinds)]) + "\n", encoding="utf-8")
-    with diagnose.analyze(bundle) as analysis:
+    with analysed(bundle) as analysis:
         assert analysis.report.verdict == "healthy", analysis.report.diagnoses[0]

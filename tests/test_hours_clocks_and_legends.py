@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
 from test_ends_told_outside import put
-from verdicts import UP, likely, minute, shows
+from verdicts import UP, analysed, likely, minute, shows, tables
 
 
 def rows(folder: Path, files: dict[str, str], query: str) -> list[tuple[object, ...]]:
-    with oomdoc.analyze(put(folder, files)) as analysis:
+    with tables(put(folder, files)) as analysis:
         return list(analysis.sql(query)[1])
 
 
@@ -153,7 +152,7 @@ def shared(before: int, pool: int) -> dict[str, str]:
 @pytest.mark.parametrize(("before", "taken"), [(28_128, True), (5_000, False)])
 def test_a_pool_lacks_what_was_used_of_the_card_before(tmp_path: Path, before: int, taken: bool) -> None:
     """Qwen3-8B takes 147,456 bytes a token: 200,000 tokens are 28,125 MiB."""
-    with oomdoc.analyze(put(tmp_path, shared(before, 190_000))) as analysis:
+    with analysed(put(tmp_path, shared(before, 190_000))) as analysis:
         signs = {
             sign.id for found in analysis.report.diagnoses if found.cause == "gpu-shared" for sign in found.evidence
         }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
-from verdicts import SIGNS, UP, first, likely, minute
+from verdicts import SIGNS, UP, analysed, first, likely, minute
 
 OLLAMA = (
     'time=2027-03-02T08:10:03.118Z level=INFO source=memory.go:36 msg="new model will not fit in available VRAM, offloading partially" gpu=GPU-7 available="15.1 GiB" required="{needs} GiB"\n'
@@ -30,7 +30,7 @@ OLLAMA = (
 def test_weights_by_the_layers_that_fit(needs: float, on: int, layers: int, held: float, cause: str | None, tmp_path: Path) -> None:  # fmt: skip
     log = OLLAMA.format(needs=needs, on=on, layers=layers, held=held)
     (tmp_path / "server.log").write_text(log)
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["weights-exceed-gpu"]["weights-put-layers-on-the-host"] is (True if cause else None)
     assert (likely(tmp_path) == "weights-exceed-gpu") is (cause is not None)
 
@@ -106,7 +106,7 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 320.00 MiB. GPU 0 
 )
 def test_a_second_engine_where_the_first_one_is(between: str, told: bool | None, tmp_path: Path) -> None:
     (tmp_path / "terminal.txt").write_text(TWO.format(between=between))
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["gpu-shared"]["earlier-engine-still-there"] is told
         assert analysis.answers["weights-exceed-gpu"]["out-of-memory-while-loading"] is (None if told else False)
         assert not told or analysis.report.diagnoses[0].cause == "gpu-shared"
@@ -147,7 +147,7 @@ RuntimeError: Out of Memory: Not enough space to allocate 35684352 B DRAM buffer
 @pytest.mark.parametrize(("blocks", "told"), [(1025, True), (731, None)])
 def test_a_pool_of_a_size_that_nobody_measured(blocks: int, told: bool | None, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(CHIP.format(blocks=blocks))
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["memory-utilization-edge"]["pool-of-a-size-that-was-set"] is told
         assert analysis.answers["memory-utilization-edge"]["failed-outside-the-plan"] is True
 
@@ -177,7 +177,7 @@ def test_a_start_that_ends_with_a_status_alone(status: int, word: str, died: boo
         for at in range(3)
     )
     (tmp_path / "journal.txt").write_text(text)
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["memory-utilization-too-low"]["one-setting-decides"] is (True if died else None)
         assert (analysis.report.diagnoses[0].cause == "memory-utilization-too-low") is died
 
@@ -202,7 +202,7 @@ def test_a_card_that_another_program_has_is_none_to_spread_over(name: str | None
     (tmp_path / "cards.csv").write_text(
         "index, name, memory.total [MiB]\n0, NVIDIA L40S, 46068 MiB\n1, NVIDIA L40S, 46068 MiB\n"
     )
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["weights-exceed-gpu"]["fits-when-spread"] is spread
 
 
@@ -226,7 +226,7 @@ REST = [(120 + 15 * at, 6.4 + 0.01 * (at % 2)) for at in range(1, 190)]
 def test_a_gain_of_a_start_and_an_end(course: list[tuple[int, float]], gains: bool, tmp_path: Path) -> None:
     (tmp_path / "memory.csv").write_text(sets(course))
     (tmp_path / "vllm.log").write_text(UP + "".join(minute(at, 3, 0, 12.5) for at in range(3, 30)))
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert (analysis.answers["memory-leak"]["gains-and-keeps"] is True) is gains
 
 
@@ -264,6 +264,6 @@ def test_a_budget_that_ends_behind_the_weights(share: float, told: bool | None, 
     (tmp_path / "cards.csv").write_text(
         "index, name, memory.used [MiB], memory.total [MiB]\n0, NVIDIA A40, 4 MiB, 46068 MiB\n"
     )
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with analysed(tmp_path, SIGNS) as analysis:
         assert analysis.answers["memory-utilization-too-low"]["weights-beyond-the-budget"] is told
         assert not told or analysis.report.diagnoses[0].cause == "memory-utilization-too-low"

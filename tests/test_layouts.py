@@ -13,6 +13,7 @@ import layouts
 import oomdoc
 import shapes
 from grids import report_of
+from verdicts import tables
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 NAMES = ("healthy-full-device", "illegal-access-in-decode", "prompt-logprobs-spike", "second-tenant-on-card-one", "pieces-of-seven-gib")  # fmt: skip
@@ -41,7 +42,7 @@ def test_a_stream_of_objects_and_logs_gives_both(tmp_path: Path) -> None:
     log = "INFO 05-22 10:00:00 [config.py:1] Using max model len 4096\n"
     stream = json.dumps({"kind": "NodeList", "items": []}, indent=4) + "\n" + json.dumps(pod, indent=4) + "\n==== START logs for container server of pod llm/vllm-0 ====\n" + log + "==== END logs ====\n"  # fmt: skip
     (tmp_path / "dump.txt").write_text(stream)
-    with oomdoc.analyze(tmp_path / "dump.txt") as analysis:
+    with tables(tmp_path / "dump.txt") as analysis:
         assert analysis.sql("SELECT last_reason, restarts, memory_limit_bytes FROM container")[1] == [("OOMKilled", 4, 48 << 30)]  # fmt: skip
         assert analysis.sql("SELECT value FROM engine_flag WHERE flag = 'max_model_len'")[1] == [("4096",)]
         assert analysis.sql("SELECT count(*) FROM problem")[1] == [(0,)]
@@ -58,7 +59,7 @@ def test_a_farm_of_links_counts_once(tmp_path: Path) -> None:
             (farm / f"link-{path.name}").symlink_to(path)
             (farm / f"hard-{path.name}").hardlink_to(path)
     assert shapes.told(root) == before
-    with oomdoc.analyze(root) as analysis:
+    with tables(root) as analysis:
         assert len(analysis.report.coverage.sources) == len(files(name))
         assert len(analysis.report.coverage.unread) == 2 * len(files(name))
 

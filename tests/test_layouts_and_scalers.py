@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
-from verdicts import first, shows
+from verdicts import analysed, first, shows
 
 _WORKER = "(VllmWorker rank={rank} pid={pid}) INFO 03-02 11:00:0{second} [{file}] {text}\n"
 
@@ -73,7 +72,7 @@ def test_an_instant_query_over_two_models(tmp_path: Path, other: str, told: bool
     query = '## vllm:num_requests_waiting{namespace="nlp"}\n' + answers
     (tmp_path / "q.txt").write_text(query)
     (tmp_path / "so.yaml").write_text(_TRIGGER.format(threshold=16))
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with analysed(str(tmp_path)) as analysis:
         top = analysis.report.diagnoses[0]
         signs = {evidence.id for evidence in top.evidence}
     assert (top.cause == "autoscaling-blind" and "mean-over-other-servers" in signs) is told

@@ -9,10 +9,9 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from oomdoc import diagnose
 from oomdoc.scene import told
 from oomdoc.scene.presence import Tables
-from verdicts import UP, first, likely, minute, shows
+from verdicts import UP, first, likely, minute, shows, tables
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
 WAIT = "No available shared memory broadcast block found in 60 seconds. This typically happens when some processes are hanging or doing some time-consuming work"
@@ -61,7 +60,7 @@ def test_a_message_of_two_words_is_repeated_by_nobody() -> None:
 )
 def test_the_state_of_a_batch_job_in_a_mail_is_no_allocators_message(tmp_path: Path, word: str, failed: bool) -> None:
     mail = f"Bonjour,\n\nun collègue a eu {word} à 6h52 sur la même machine, et le GPU 2 est plein.\n"
-    with diagnose.analyze(_written(tmp_path, {"mail.txt": mail, "vllm.log": SERVES})) as analysis:
+    with tables(_written(tmp_path, {"mail.txt": mail, "vllm.log": SERVES})) as analysis:
         assert (analysis.sql("SELECT count(*) FROM main.oom")[1][0][0] > 0) is failed
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
 from test_ends_told_outside import OPEN, put
-from verdicts import likely
+from verdicts import analysed, likely, tables
 
 ENGINE = "vllm/vllm-openai:v0.13.0"
 
@@ -29,7 +28,7 @@ def life(begin: int, *, ordered: bool = True, name: str = "aurora", image: str =
 
 def ends(folder: Path, events: str) -> list[tuple[str | None, str]]:
     """Of each end that is told in the events: whose it is, by what is set aside."""
-    with oomdoc.analyze(put(folder, {"aurora.log": OPEN, "events.txt": events})) as analysis:
+    with analysed(put(folder, {"aurora.log": OPEN, "events.txt": events})) as analysis:
         told = {place for each in analysis.report.set_aside for place in each.refs}
         rows = analysis.sql("SELECT source || ':' || line FROM main.process_exit ORDER BY line")[1]
     return [(place, "aside" if place in told else "counts") for (place,) in rows]
@@ -72,7 +71,7 @@ def test_a_status_without_name_and_time_is_one_of_those_that_the_events_tell(ord
     """`137` in a ticket: where every end by a signal was asked for, that one was, too."""
     events = life(0) + life(160, ordered=ordered)
     note = "The chat server never comes up, exit code 137 each time, so we thought of memory first.\n"
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "events.txt": events, "note.md": note})) as analysis:
+    with analysed(put(tmp_path, {"aurora.log": OPEN, "events.txt": events, "note.md": note})) as analysis:
         aside = [each for each in analysis.report.set_aside if "note.md" in "".join(each.refs)]
         assert analysis.sql("SELECT count(*) FROM main.process_exit WHERE source = 'note.md'")[1][0][0] == 1
     assert bool(aside) is ordered
@@ -88,6 +87,6 @@ def test_a_status_without_name_and_time_is_one_of_those_that_the_events_tell(ord
     ids=["podman", "by its name alone", "by its id alone"],
 )  # fmt: skip
 def test_ends_as_runtimes_write_them(line: str, name: str | None, status: int, tmp_path: Path) -> None:
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "events.txt": line + "\n"})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": OPEN, "events.txt": line + "\n"})) as analysis:
         rows = analysis.sql("SELECT name, exit_code FROM main.process_exit")[1]
     assert [tuple(row) for row in rows] == [(name, status)]

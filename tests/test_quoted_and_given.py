@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
 from oomdoc.intake.entries import is_sheet_to_order
-from verdicts import UP, likely, minute, shows
+from verdicts import UP, likely, minute, shows, tables
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
 QUOTE = 'Incident 118 (closed): the old profile ended with "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.40 GiB" at a share of 0.97.\n'
@@ -116,7 +115,7 @@ def test_lines_of_several_pods_in_one_sheet_are_logs_of_their_own(tmp_path: Path
     pods = ("chat-0", second)
     rows = [f'2026-03-02 08:{at:02}:0{place}.000,{pod},"{line}"\n' for at, line in enumerate(SERVES.splitlines()) for place, pod in enumerate(pods)]  # fmt: skip
     (tmp_path / "export.csv").write_text("Time,pod,Line\n" + "".join(rows))
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert analysis.sql("SELECT count(DISTINCT source) FROM main.milestone")[1] == [(sources,)]
 
 

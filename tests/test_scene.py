@@ -11,7 +11,7 @@ from oomdoc.model import Report
 from oomdoc.scene.lives import ANOTHER_DAY_S
 from oomdoc.scene.places import is_engine, place_of_path, workload_of
 from oomdoc.views.thresholds import SHARED
-from verdicts import SIGNS
+from verdicts import SIGNS, tables
 
 START = "(EngineCore_DP0 pid=41) INFO 11-24 09:0{m}:{s:02d} [core.py:93] Initializing a V1 LLM engine (v0.13.0) with config: model='m/x-7b'"
 STAT = (
@@ -391,6 +391,6 @@ def test_a_failure_of_another_month_is_none_of_the_days_that_the_log_tells(
 ) -> None:
     (tmp_path / "vllm.log").write_text(FAILED_OTHERWISE, encoding="utf-8")
     (tmp_path / "mail.txt").write_text(f"Hello,\n{said}\nCan you have a look?\n", encoding="utf-8")
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         _, rows = analysis.sql("SELECT whose FROM main.relation WHERE of_table = 'oom' AND source = 'mail.txt'")
         assert ([whose for (whose,) in rows] == ["foreign"]) is past

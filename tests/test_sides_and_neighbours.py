@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
-from oomdoc import diagnose
 from test_ends_told_outside import OPEN, put
-from verdicts import UP, likely, shows
+from verdicts import UP, analysed, likely, shows, tables
 
 
 def steps(prompt: float, answer: float, used: float, count: int = 8) -> str:
@@ -91,7 +89,7 @@ def test_a_server_that_answers_on_is_not_the_one_that_ends(until: int, apart: bo
         "Running: 2 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%\n"
         for minute in range(5, until)
     )
-    with oomdoc.analyze(put(tmp_path, {"reranker.log": UP + busy, "journal.txt": UNIT})) as analysis:
+    with analysed(put(tmp_path, {"reranker.log": UP + busy, "journal.txt": UNIT})) as analysis:
         aside = [each.why for each in analysis.report.set_aside if "reranker.log" in "".join(each.refs) or "reranker.log" in each.says]  # fmt: skip
     assert any("answered on while" in why for why in aside) is apart
 
@@ -106,7 +104,7 @@ SACCT = """JobID           JobName    State              ExitCode  Start        
 
 def test_steps_of_a_job_are_programs_of_their_own(tmp_path: Path) -> None:
     """The most that each step held is no course of one of them."""
-    with oomdoc.analyze(put(tmp_path, {"engine.log": UP, "sacct.txt": SACCT.format(last=99_210_480)})) as analysis:
+    with tables(put(tmp_path, {"engine.log": UP, "sacct.txt": SACCT.format(last=99_210_480)})) as analysis:
         names = {row[0] for row in analysis.sql("SELECT DISTINCT name FROM main.process_memory")[1]}
     assert len(names) == 3
     assert not shows(tmp_path, {}, "memory-leak", "same-state-holds-more")
@@ -126,7 +124,7 @@ def test_requests_that_were_refused_are_requests(refused: int, tmp_path: Path) -
     )  # fmt: skip
     found = shows(tmp_path, {"engine.log": UP + steps(90.0, 70.0, 1.0), "calls.jsonl": rows}, "not-memory", "clients-gave-up")  # fmt: skip
     assert found is bool(refused)
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert analysis.sql("SELECT count(*) FROM request")[1][0][0] == 60 * (1 + refused)
 
 
@@ -151,7 +149,7 @@ def sister(until: int) -> str:
 
 
 def set_aside(folder: Path, files: dict[str, str]) -> list[str]:
-    with oomdoc.analyze(put(folder, files)) as analysis:
+    with analysed(put(folder, files)) as analysis:
         return [each.why for each in analysis.report.set_aside]
 
 
@@ -208,6 +206,6 @@ def test_a_log_that_goes_on_is_not_the_containers_that_ends(
 def test_a_line_of_a_kernel_log_that_somebody_wrote_down_has_its_time(day: str, counts: bool, tmp_path: Path) -> None:
     """A program that was ended for a full host days before this server began explains nothing of it."""
     facts = f"journalctl -k: {day} 09:00:28 n4 kernel: Out of memory: Killed process 99120 (rsync) total-vm:9000kB, anon-rss:4000kB\n"
-    with oomdoc.analyze(put(tmp_path, {"aurora.log": OPEN, "facts.txt": facts})) as analysis:
+    with tables(put(tmp_path, {"aurora.log": OPEN, "facts.txt": facts})) as analysis:
         ((kills, beside),) = analysis.sql("SELECT oom_kills, beside_kills FROM host")[1]
     assert (kills + beside > 0) is counts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
+from verdicts import analysed
 
 _SHORTER = """Mistral-Small, eine A10G, vLLM 0.14.0
 
@@ -55,6 +55,6 @@ _CONFIG = '{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidde
 def test_sums_and_tables_lead_to_the_cause(tmp_path: Path, files: dict[str, str], cause: str, leads: bool) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with analyze(str(tmp_path)) as found:
+    with analysed(str(tmp_path)) as found:
         best = found.report.diagnoses[0]
     assert (best.cause == cause and best.probability > 0.5) is leads, best

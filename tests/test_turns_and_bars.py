@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import oomdoc
-from verdicts import SIGNS
+from verdicts import SIGNS, analysed
 
 START = (
     "INFO 04-11 08:00:02 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', dtype=torch.bfloat16\n"
@@ -16,7 +16,7 @@ START = (
 
 
 def first_of(folder: Path) -> tuple[str, float]:
-    with oomdoc.analyze(folder, SIGNS) as analysis:
+    with analysed(folder, SIGNS) as analysis:
         first = analysis.report.diagnoses[0]
     return first.cause, first.probability
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-from verdicts import likely
+from verdicts import likely, tables
 
 
 def started(pool: int, model: str = "Qwen/Qwen3-8B") -> str:
@@ -118,7 +117,7 @@ def test_scrapes_of_two_servers_in_turn_are_two_courses(tmp_path: Path) -> None:
             for (server, at), (queries, hits) in counts.items()
         )
     )
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert analysis.sql("SELECT recent_queries, recent_rate FROM prefix_cache")[1] == [(200_000, 0.45)]
 
 
@@ -130,7 +129,7 @@ def test_hits_of_what_was_looked_up_are_a_rate(tmp_path: Path, column: str, cell
     (tmp_path / "trial.csv").write_text(
         f"router policy,ttft_p50_ms,{column}\nround robin,568,{cell}\nby prefix,434,{cell}\n"
     )
-    with analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         told_of = "SELECT DISTINCT quantity, value FROM trial_figure WHERE quantity LIKE 'hit%'"
         assert analysis.sql(told_of)[1] == [told]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc.diagnose import analyze
-from verdicts import likely
+from verdicts import likely, tables
 
 _HPA = """Name:                                  keda-hpa-chat
 Reference:                             Deployment/chat
@@ -80,6 +79,6 @@ def test_a_share_of_memory_among_tries_is_no_size(tmp_path: Path) -> None:
     rows = ["max_num_seqs,gpu_mem_pct,host_mem_pct,ttft_p50_s,works"]
     rows += [f"{seqs},{40 + seqs / 8},{21 + k},{0.3 + k / 10:.1f},{'yes' if seqs < 256 else 'no'}" for k, seqs in enumerate((64, 128, 256))]  # fmt: skip
     (tmp_path / "tries.csv").write_text("\n".join(rows) + "\n")
-    with analyze(str(tmp_path)) as found:
+    with tables(str(tmp_path)) as found:
         assert found.sql("SELECT count(*) FROM trial_figure WHERE quantity IN ('gpu_bytes', 'host_bytes')")[1] == [(0,)]
         assert found.sql("SELECT count(*) > 0 FROM trial")[1] == [(True,)]

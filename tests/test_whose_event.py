@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
+from verdicts import tables
 
 BOOTED = "(APIServer pid=7) INFO 11-24 09:02:00 [launcher.py:46] Application startup complete.\n"
 OWN_ERROR = (
@@ -52,7 +53,7 @@ def bonds(folder: Path, files: dict[str, str], table: str = "host_event") -> dic
     """Whose each row of a table is, by its place, with the reason; a whole source is at its line 0."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    with oomdoc.analyze(folder) as analysis:
+    with tables(folder) as analysis:
         told = analysis.sql(f"SELECT source, line, whose, why FROM main.relation WHERE of_table = '{table}'")[1]
     return {f"{source}:{line}": (whose, why) for source, line, whose, why in told}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
 from test_ends_told_outside import OPEN, inspected, put
 from test_whose_event import bonds, serving
+from verdicts import tables
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 79.18 GiB of which 61.38 MiB is free."
 
@@ -32,7 +32,7 @@ def global_kill(name: str, group: str = "/system.slice/plot.service", stamp: str
 def test_whom_the_kernel_ends_on_a_full_host(name: str, own: bool, beside: bool, tmp_path: Path) -> None:
     """Who is not ended goes on: another one's end for a full host is no end of the server's."""
     files = {"aurora.log": OPEN, "dmesg.txt": global_kill(name, "/aurora.slice")}
-    with oomdoc.analyze(put(tmp_path, files)) as analysis:
+    with tables(put(tmp_path, files)) as analysis:
         ((ended, others),) = analysis.sql("SELECT oom_kills > 0, beside_kills > 0 FROM host")[1]
         kinds = {row[0] for row in analysis.sql("SELECT kind FROM incident")[1]}
     assert (ended, others, "host-kill" in kinds) == (own, beside, own)
@@ -127,7 +127,7 @@ def test_a_batch_job_by_its_number(other: str, state: str, whose: str, tmp_path:
     """The log is named after its job; a list of jobs tells of each by its number, and none of them is a device's allocator."""
     files = {"slurm-448127.out": serving(), "sacct.txt": SACCT.format(other=other, state=state)}
     assert bonds(tmp_path, files)["sacct.txt:2"][0] == whose
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         assert analysis.sql("SELECT count(*) FROM main.oom")[1][0][0] == 0
 
 
@@ -164,7 +164,7 @@ def test_a_collector_names_the_pod_of_a_log(pod: str, whose: str, tmp_path: Path
 def test_a_collectors_clock_beside_the_engines(ahead_h: int, told: float | None, tmp_path: Path) -> None:
     """What else is taken on the host is in the zone of the engine's own stamps."""
     put(tmp_path, {"engine.jsonl": shipped(OPEN, "aurora-0", ahead_h)})
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         rows = analysis.sql("SELECT value FROM main.note WHERE topic = 'log-zone'")[1]
     assert [row[0] for row in rows] == ([told] if told else [])
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oomdoc import diagnose
-from verdicts import UP, first, likely, minute, shows
+from verdicts import UP, first, likely, minute, shows, tables
 
 SERVES = UP + "".join(minute(at, 4, 0, 9.0 + at % 5) for at in range(2, 40))
 PODS = (
@@ -23,7 +22,7 @@ def _asides(folder: Path, files: dict[str, str]) -> list[str]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    with diagnose.analyze(str(folder)) as analysis:
+    with tables(str(folder)) as analysis:
         return [
             f"{source}:{line} {whose}"
             for source, line, whose in analysis.sql("SELECT source, line, whose FROM main.relation")[1]
@@ -157,7 +156,7 @@ def test_a_column_of_bytes_beside_the_hosts_memory_is_that_of_the_program_it_is_
 ) -> None:
     (tmp_path / "stats.csv").write_text(_bytes(name))
     (tmp_path / "vllm.log").write_text(SERVES)
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert (analysis.sql(f"SELECT count(*) FROM main.process_memory WHERE name = '{name}'")[1][0][0] > 0) is read
 
 
@@ -178,7 +177,7 @@ def test_a_decision_is_that_of_the_scaler_that_the_event_names(tmp_path: Path, s
     files = {"desk-bot-0.log": SERVES, "events.txt": events, "pods.txt": PODS.format(pod="desk-bot-0        ")}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert bool(analysis.sql("SELECT count(*) FROM scaler WHERE kind = 'decision'")[1][0][0]) is moved
 
 
@@ -207,7 +206,7 @@ def test_a_list_of_containers_tells_how_one_ended(tmp_path: Path, status: str, e
     )
     (tmp_path / "ps.txt").write_text(listed)
     (tmp_path / "vllm.log").write_text(SERVES)
-    with diagnose.analyze(str(tmp_path)) as analysis:
+    with tables(str(tmp_path)) as analysis:
         assert bool(analysis.sql("SELECT count(*) FROM main.process_exit WHERE exit_code = 137")[1][0][0]) is ended
 
 

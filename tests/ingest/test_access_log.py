@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import oomdoc
 from oomdoc.ingest import access_log, make_head, recognise, server_answer
 from oomdoc.intake.scan import Chunk
+from verdicts import analysed
 
 STAMP = "[05/Feb/2026:08:30:10 +0000]"
 
@@ -92,7 +92,7 @@ def _first(folder: Path, usage: float, ends: list[float]) -> tuple[str, float]:
     lines += [f'10.2.1.{n} - - {STAMP} "POST /v1/completions HTTP/1.1" 200 1670 rt={9 + n}.250' for n in range(9)]
     (folder / "edge.log").write_text("\n".join(lines) + "\n")
     (folder / "vllm.log").write_text(_stats(9, usage))
-    with oomdoc.analyze(str(folder)) as analysis:
+    with analysed(str(folder)) as analysis:
         first = analysis.report.diagnoses[0]
     return first.cause, first.probability
 

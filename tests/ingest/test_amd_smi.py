@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oomdoc
 from oomdoc.evidence.tables import COLUMN_READING
 from oomdoc.ingest import amd_smi, make_head, recognise
 from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, MIB
+from verdicts import tables
 
 TOTAL, USED = 206_141_652_992, 142_917_206_016
 
@@ -193,7 +193,7 @@ def test_near_miss(text: str) -> None:
 
 def test_rules_see_the_devices(tmp_path: Any) -> None:
     (tmp_path / "rocm.txt").write_text(ROCM_TEXT)
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         _, rows = analysis.sql("SELECT devices, used_max_bytes, idle_devices FROM device")
     assert rows == [(2, USED, 1)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import forms
-import oomdoc
+from verdicts import analysed
 
 GIB = 1 << 30
 HEADER = "CONTAINER ID   NAME         CPU %     MEM USAGE / LIMIT     MEM %     NET I/O     BLOCK I/O   PIDS\n"
@@ -81,7 +81,7 @@ def test_a_container_that_fills_its_limit_before_it_is_gone(tmp_path: Path) -> N
         json.dumps([{"Name": "/umbra-chat", "State": {"Status": "exited", "ExitCode": 137, "OOMKilled": False, "FinishedAt": "2026-03-02T04:01:00Z"}, "HostConfig": {}, "Config": {"Image": "vllm/vllm-openai:v0.13.0"}}]),
         encoding="utf-8",
     )  # fmt: skip
-    with oomdoc.analyze(tmp_path) as analysis:
+    with analysed(tmp_path) as analysis:
         assert analysis.report.diagnoses[0].cause in ("host-memory-exhausted", "memory-leak")
 
 

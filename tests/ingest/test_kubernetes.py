@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oomdoc
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kubernetes, kubernetes_lines, make_head, scaler_lines
 from oomdoc.ingest.base import Pattern
 from oomdoc.intake.scan import chunks
+from verdicts import analysed
 
 PATTERNS = (*kubernetes_lines.PATTERNS, *scaler_lines.PATTERNS)
 SAMPLES = [(pattern, text, want) for pattern in PATTERNS for text, want in pattern.samples]
@@ -556,7 +556,7 @@ def test_a_task_that_runs_is_one_and_another_services_end_is_not_its_own(tmp_pat
         "INFO 01-20 06:06:00 [loggers.py:257] Engine 000: Avg prompt throughput: 76.7 tokens/s, Avg generation throughput: 78.1 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 4.1%, Prefix cache hit rate: 3.0%\n",
         encoding="utf-8",
     )
-    with oomdoc.analyze(tmp_path) as analysis:
+    with analysed(tmp_path) as analysis:
         _, (runs,) = analysis.sql(
             "SELECT pod, state, last_reason, serves, gpus, memory_limit_bytes FROM container ORDER BY state"
         )

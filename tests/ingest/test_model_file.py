@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oomdoc
 from oomdoc.ingest import make_head, model_file, recognise
 from oomdoc.intake.scan import chunks
 from oomdoc.ledger import model_config
+from verdicts import tables
 
 DENSE = {
     "architectures": ["AcmeForCausalLM"], "model_type": "acme", "hidden_size": 4096, "intermediate_size": 14336,
@@ -151,7 +151,7 @@ def test_a_large_index_is_not_held(tmp_path: Any) -> None:
     }
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
     (tmp_path / "config.json").write_text(json.dumps({**DENSE, "quantization_config": {"quant_method": "fp8"}}))
-    with oomdoc.analyze(tmp_path) as analysis:
+    with tables(tmp_path) as analysis:
         _, rows = analysis.sql("SELECT file, total_bytes, config IS NULL FROM model_file ORDER BY file")
         _, engine = analysis.sql("SELECT quantization, dtype, checkpoint_bytes FROM engine")
     assert rows == [("config", None, False), ("weights-index", 5, True)]

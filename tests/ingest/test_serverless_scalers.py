@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import oomdoc
-from verdicts import SIGNS
+from verdicts import SIGNS, tables
 
 SERVICE = """apiVersion: serving.knative.dev/v1
 kind: Service
@@ -90,7 +90,7 @@ def test_a_scaler_that_sees_what_there_is(tmp_path: Path, stable: float, wanted:
 
 def scalers(tmp_path: Path, name: str, text: str) -> list[tuple[object, ...]]:
     (tmp_path / name).write_text(text)
-    with oomdoc.analyze(tmp_path, SIGNS) as analysis:
+    with tables(tmp_path) as analysis:
         return analysis.sql("SELECT kind, name, target, threshold, minimum, maximum FROM main.scaler ORDER BY line, kind DESC")[1]  # fmt: skip
 
 

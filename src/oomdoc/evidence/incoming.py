@@ -71,6 +71,7 @@ class Incoming:
         """`apart` is the file for the rows of large sources; None where the database is a file itself."""
         self._con = database.con
         self._statement = database.statement
+        self._asked = database.asked
         self._apart = apart
         self.parts: dict[str, dict[str, str]] = {}
         """Table -> source -> the table that holds the rows of this source alone."""
@@ -204,7 +205,8 @@ class Incoming:
                 used = [name for name, values in columns.items() if any(value is not None for value in values)]
                 picked = ", ".join(f"unnest(${i}::{types[name]}[])" for i, name in enumerate(used, 1))
                 names = ", ".join(f'"{name}"' for name in used)
-                self._con.execute(f'INSERT INTO "{table}" ({names}) SELECT {picked}', [columns[name] for name in used])
+                insert = self._asked(f'INSERT INTO "{table}" ({names}) SELECT {picked}')
+                self._con.execute(insert, [columns[name] for name in used])
 
     def _hold(self, table: str, source: str | None, arrays: dict[str, Any], count: int) -> None:
         """Keep arrays until a row group is full: 0.1 to 0.2 us a row then, four times as much in pieces of 10,000 rows."""

@@ -220,9 +220,8 @@ class Store:
             else ""
         )
         for table in LOG_TABLES:
-            self.database.con.execute(
-                f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {self._shown(table)} x{where}"
-            )
+            seen = f"CREATE OR REPLACE VIEW seen.{table} AS SELECT x.* FROM {self._shown(table)} x{where}"
+            self.database.con.execute(self.database.asked(seen))
         self.derived.without_rows -= {"focus", "hidden"}
         self.derived.without_rows |= {name for name, of in (("focus", incident), ("hidden", hidden)) if not of}
         self._told.clear()
@@ -342,7 +341,7 @@ class Store:
         rows = self._told.get(sql)
         if rows is None:
             self.derived.make_named(sql)
-            cursor = self.database.con.execute(sql)
+            cursor = self.database.con.execute(self.database.asked(sql))
             names = [column[0] for column in cursor.description or ()]
             rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             if len(rows) <= _MOST_TOLD:
