@@ -1,4 +1,4 @@
--- says: the accelerators that the bundle shows, all sources together; where one source shows several hosts, those of the host whose devices hold the most
+-- says: the accelerators that the bundle shows, all sources together; where one source shows several hosts, those of the host whose devices hold the most, or of all where a start asks for more than one has
 -- scope: bundle
 -- devices: devices seen (nvidia-smi rows, device lists, statements, Kubernetes limits), no more than the server's pods were given where their limits are told; NULL = nobody says
 -- devices_ref: where
@@ -29,6 +29,12 @@ WITH sampled AS (
     min(source || ':' || last_line) AS ref, sum(samples) AS samples
   FROM (SELECT *, CASE WHEN min(gpu) OVER (PARTITION BY host) = max(gpu) OVER (PARTITION BY host) THEN min(gpu) OVER (PARTITION BY host) END AS one FROM device_series)
   GROUP BY host, coalesce(gpu, one)
+), asked AS (
+  -- what one start asked for: ranks that no host has cards for lie on several
+  SELECT max(ranks) AS ranks FROM (
+    SELECT max(try_cast(value AS INTEGER)) FILTER (flag = 'tensor_parallel_size') * coalesce(max(try_cast(value AS INTEGER)) FILTER (flag = 'pipeline_parallel_size'), 1) AS ranks
+    FROM engine_flag GROUP BY source
+  )
 ), of_host AS (
   SELECT count(*) + count(CASE WHEN total_min < total THEN 1 END) AS n, min(total_min) AS total, max(total) AS total_max, max(used) AS used_max, min(used) AS used_min, min(ref) AS ref,
     sum(samples) AS samples,
@@ -37,8 +43,9 @@ WITH sampled AS (
            min(ref) FILTER (peak < $device_idle * size AND alike AND NOT given) AS idle_ref,
          (max(used) FILTER (used > $device_in_use * total) - min(used) FILTER (used > $device_in_use * total)) / max(total) AS used_spread
   -- the one card that the server was put on is no place for one more, whoever has stopped it
-  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (PARTITION BY host), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device) AND (SELECT count(*) FROM own_device) = 1, false) AS given FROM sampled)
-  GROUP BY host
+  FROM (SELECT *, coalesce($cards_alike * total >= max(total) OVER (PARTITION BY place), true) AS alike, coalesce(gpu::VARCHAR IN (SELECT device FROM own_device) AND (SELECT count(*) FROM own_device) = 1, false) AS given
+    FROM (SELECT *, CASE WHEN (SELECT ranks FROM asked) > max(n) OVER () THEN '' ELSE coalesce(host, '') END AS place FROM (SELECT *, count(*) OVER (PARTITION BY host) AS n FROM sampled)))
+  GROUP BY place
 ), sample_sum AS (
   -- a card of another host is no place for one more: of several hosts the one whose devices hold the most
   SELECT coalesce(h.n, 0) AS n, h.* EXCLUDE (n)
