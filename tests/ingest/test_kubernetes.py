@@ -562,3 +562,20 @@ def test_a_task_that_runs_is_one_and_another_services_end_is_not_its_own(tmp_pat
         )
         assert runs == ("umbra-chat", "Running", None, True, 2, 64 * 1024**3)
         assert analysis.report.diagnoses[0].cause != "host-memory-exhausted"
+
+
+def test_the_room_of_a_volume_that_is_shared_memory() -> None:
+    manifest = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: chat-0}\nspec:\n  containers:\n  - name: engine\n    image: vllm/vllm-openai:v0.11.0\n"
+        "    volumeMounts:\n    - {name: models, mountPath: /models}\n    - {name: fast, mountPath: /dev/shm}\n"
+        "  - name: proxy\n    image: nginx:1.27\n    volumeMounts: [{name: fast, mountPath: /dev/shm}]\n"
+        "  volumes:\n  - {name: models, emptyDir: {sizeLimit: 90Gi}}\n  - {name: fast, emptyDir: {medium: Memory, sizeLimit: 12Gi}}\n"
+    )
+    described = (
+        "Name:         chat-0\nNamespace:    ml\nContainers:\n  engine:\n    Image:          vllm/vllm-openai:v0.11.0\n    Restart Count:  2\n"
+        "    Mounts:\n      /dev/shm from fast (rw)\n      /models from models (ro)\nVolumes:\n  models:\n    Type:       EmptyDir\n    SizeLimit:  90Gi\n"
+        "  fast:\n    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)\n    Medium:     Memory\n    SizeLimit:  12Gi\nEvents:  <none>\n"
+    )
+    for name, text in (("pod.yaml", manifest), ("describe.txt", described)):
+        sizes = [row["value"] for row in read(text)["note"] if row["topic"] == "shm-size"]
+        assert sizes == [12 * 2**30], name

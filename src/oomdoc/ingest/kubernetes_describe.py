@@ -51,6 +51,8 @@ class Container:
         self.environment: list[tuple[int, str, str]] = []
         self.image: tuple[int, str] = (line, "")
         self.id: str | None = None
+        self.shared: str | None = None
+        """The volume that it has for shared memory, by its name, then the size of that."""
 
     @property
     def told(self) -> bool:
@@ -134,6 +136,7 @@ class Describe:
         self.listed: dict[str, tuple[int, Row]] = {}
         self.node: Row = {}
         self.about: Row = {}
+        self.volume = ""
 
     def line(self, number: int, text: str) -> None:
         """One line."""
@@ -174,6 +177,11 @@ class Describe:
             self._resource(number, key, value)
         elif self.section != "Volumes":
             self._field(number, text, key, value)
+        elif not value:
+            self.volume = key
+        elif key == "SizeLimit":
+            for one in self.containers:
+                one.shared = value if one.shared == self.volume else one.shared
 
     def _top(self, number: int, key: str, value: str) -> None:
         if key == "Name":
@@ -207,6 +215,8 @@ class Describe:
         """A line without a key: an argument, a wrapped text."""
         if self.container is not None and text and self.container.block in ("Command", "Args"):
             self.container.words.append((number, text))
+        elif self.container is not None and self.container.block == "Mounts" and text.startswith("/dev/shm from "):
+            self.container.shared = text.split()[2]
 
     def _field(self, number: int, text: str, key: str, value: str) -> None:
         named = _CONTAINER_NAME.match(text)
@@ -339,6 +349,8 @@ _PLAIN = ("Restart Count", "Liveness", "Readiness", "Startup", "Image", "Ready",
 def emit(rows: Rows, container: Container, row: Row) -> None:
     """A container's row, and the engine settings of its command, environment and image."""
     rows.add("container", container.line, **row, image=container.image[1] or None, serves=container.serves)
+    if container.serves is not False and (size := parse_size(container.shared or "")):
+        rows.add("note", container.line, topic="shm-size", value=float(size), text=f"/dev/shm: sizeLimit {container.shared}")  # fmt: skip
     version = launch.image_version(container.image[1])
     if version:
         rows.add("engine_flag", container.image[0], flag="version", value=version, origin="command")

@@ -173,6 +173,9 @@ class Objects:
                 ),
             )
             self._spec(container, one)
+            volume = next((each.get("name") for each in map(mapping, _list(one.get("volumeMounts"))) if each.get("mountPath") == "/dev/shm"), None)  # fmt: skip
+            room = next((each.get("emptyDir") for each in map(mapping, _list(spec.get("volumes"))) if each.get("name") == volume), None)  # fmt: skip
+            container.shared = str(mapping(room).get("sizeLimit") or "")
             self._status(container, state)
             row = container.finish(name)
             if status.get("reason") == "Evicted":

@@ -20,22 +20,14 @@ from collections.abc import Iterable, Iterator
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, beginning
 from oomdoc.ingest.problems import Capped
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "memory-stats"
 
-METRICS = frozenset(
-    """
-    allocation allocated_bytes active active_bytes segment reserved_bytes inactive_split inactive_split_bytes requested_bytes
-    oversize_allocations oversize_segments
-    """.split()  # noqa: SIM905
-)
-SCALARS = frozenset(
-    """
-    num_ooms num_alloc_retries num_sync_all_streams num_device_alloc num_device_free num_oom_rejections max_split_size
-    """.split()  # noqa: SIM905
-)
+METRICS = named("allocator_metrics")
+SCALARS = named("allocator_scalars")
 _LARGEST = 1 << 62
 _CAP_BYTES = 32 << 20  # a dump has 8 KB
 

@@ -17,6 +17,7 @@ from oomdoc.evidence.tables import TABLES, Batch
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
 from oomdoc.ingest.vocabulary.quantity import read
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.intake.cells import MONTHS, is_null, month_first, stamp
 from oomdoc.regexes import regex
 
@@ -40,11 +41,7 @@ _FACTORS: Mapping[str, float] = {
     "ms": 1e3, "millis": 1e3, "milliseconds": 1e3, "msec": 1e3, "s": 1.0, "sec": 1.0, "secs": 1.0,
     "seconds": 1.0, "us": 1e6, "micros": 1e6, "microseconds": 1e6, "ns": 1e9, "nanos": 1e9, "nanoseconds": 1e9,
 }  # fmt: skip
-_CONTAINERS = frozenset(
-    ("usage", "response", "body", "responsebody", "data", "metainfo", "metrics", "request", "requestbody", "attributes",
-     "metadata", "payload", "result", "record", "fields", "jsonpayload", "extra", "prompttokensdetails",
-     "inputtokensdetails", "usagemetadata", "log", "event", "params", "samplingparams", "message", "http")
-)  # fmt: skip
+_CONTAINERS = named("containers")
 """Keys under which another object is looked into; never messages, prompts or choices."""
 DEPTH = 5
 

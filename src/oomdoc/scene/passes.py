@@ -14,6 +14,7 @@ from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
 from oomdoc.scene.places import workload_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.relation import Aside, Relation
+from oomdoc.units import show_bytes
 
 STATEMENTS = ("worker-died", "bus-error", "shm-full", "pinned-alloc-failed", "host-alloc-failed")
 FAULTS = ("xid", "segfault", "reboot")
@@ -22,7 +23,9 @@ FAULTS = ("xid", "segfault", "reboot")
 def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
     """Faults, counters of memory groups, and what a text that is no log of the server's says of host memory. Kills have a pass of their own."""
     logs = {life.source for life in server.lives}
-    rows = placed_rows(store, "host_event", "source, line, t, kind, process, pid, memory_group, count, text")
+    rows = placed_rows(
+        store, "host_event", "source, line, t, kind, process, pid, memory_group, count, limit_bytes, text"
+    )
     faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
     faults = [(row, device_faults.of_fault(row, server)) for row in rows if row["kind"] in FAULTS]
     if faults and not any(life.begin_t for life in server.lives):
@@ -38,11 +41,31 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
                 FOREIGN, f"one of {len(faulty)} programs that ended by a fault, at times that cannot be compared"
             )
         relation.note("host_event", row, bond, row["text"] or "")
+    mounts = _mounts(store) if logs and any(row["kind"] == "shm-full" for row in rows) else {}
     for row in rows:
-        if row["kind"] == "cgroup-oom-count":
+        if (
+            row["kind"] == "shm-full"
+            and (row["limit_bytes"] or 0) < mounts.get(row["source"], 0)
+            and row["limit_bytes"]
+        ):
+            why = f"a mount of {show_bytes(row['limit_bytes'])} was full beside one of {show_bytes(mounts[row['source']])}, and the server has no word of shared memory"
+            relation.note("host_event", row, Bond(FOREIGN, why), row["text"] or "")
+        elif row["kind"] == "cgroup-oom-count":
             relation.note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             relation.note("host_event", row, owner.of_statement(row, server), row["text"] or "")
+
+
+def _mounts(store: Tables) -> dict[str, float]:
+    """The largest mount of shared memory that each text tells of; none where the server speaks of shared memory itself, or ended by a bus error."""
+    if (
+        rows_of(store, "log_error", "source, line", "kind = 'shm'")
+        or rows_of(store, "host_event", "source, line", "kind = 'bus-error'")
+        or rows_of(store, "process_exit", "source, line", "exit_code IN (-7, 135)")
+    ):
+        return {}
+    sizes = rows_of(store, "note", "source, line, value", "topic = 'shm-size' AND value > 0")
+    return {one["source"]: max(each["value"] for each in sizes if each["source"] == one["source"]) for one in sizes}
 
 
 def _of_container(row: Mapping[str, Any], server: Server) -> Bond:

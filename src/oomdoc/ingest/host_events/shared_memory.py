@@ -6,6 +6,7 @@ import re
 
 from oomdoc.ingest.base import Pattern, Row, pattern, phrases
 from oomdoc.ingest.host_events.rows import SIZE, event, fact, host_event, size_in_bytes, size_of_df
+from oomdoc.units import parse_size
 
 _FULL_SHARE = 98
 """Percent. Judged: 1.3 MiB of the 64 MiB of a container's default, where a worker's ring buffer takes 10 to 240 MiB."""
@@ -99,7 +100,7 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "shm-file", "host", ("mmap file", "mapped file", "shared file", "memory file", "shm file"),
         (rf"(?:mmap|mapped|shared|memory|shm) file[^\n]{{0,60}}/dev/shm/\S+\s*\(?(?:size[:= ]*)?(?P<size>{SIZE})",),
-        fact("shm-file"),
+        fact("shm-file", lambda match: parse_size(match["size"])),  # the engine divides by a billion
         ("Created mmap file /dev/shm/offload_3a.mmap (8.00 GiB)", {"value": 8 << 30}),
     ),
     pattern(

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from oomdoc.ingest.vocabulary.quantity import read
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.regexes import regex
 
 _VALUE_CAP = 2000
@@ -29,12 +30,7 @@ COMMON_FLAGS = frozenset(
     ("model", "dtype", "seed", "tokenizer", "revision", "device", "task", "runner", "download_dir", "max_tokens")
 )
 """Engine arguments whose names are everybody's: believed only beside one of `ENGINE_FLAGS`."""
-SWITCHES = frozenset(
-    """
-    enforce_eager trust_remote_code worker_use_ray fully_sharded_loras async_scheduling omni calculate_kv_scales
-    skip_tokenizer_init skip_mm_profiling kv_cache_metrics headless language_model_only
-    """.split()  # noqa: SIM905
-)
+SWITCHES = named("switches")
 LISTS = frozenset(
     ("served_model_name", "lora_modules", "cudagraph_capture_sizes", "cuda_graph_sizes", "ignore_patterns")
 )
