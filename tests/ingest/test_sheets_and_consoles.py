@@ -129,6 +129,14 @@ def test_what_is_left_of_the_host_beside_a_device() -> None:
     assert kinds == {"host-available", "container", "gpu"}
 
 
+@pytest.mark.parametrize("head", ["hour_utc", "sample"])
+def test_a_moment_to_the_hour_orders_a_series(head: str) -> None:
+    """And what stands beside it, a number of requests, does not."""
+    text = f"{head};worker_rss_gib;requests\n2026-04-08 22;1.50;178\n2026-04-08 23;1.75;177\n2026-04-09 00;2.00;90\n"
+    held = [(row["t"], row["step"], row["requests"]) for row in rows(text, "process_memory", "hours.csv")]
+    assert held == [(1775685600.0, None, 178), (1775689200.0, None, 177), (1775692800.0, None, 90)]
+
+
 def test_the_mount_of_shared_memory_in_a_table() -> None:
     text = "ts,shm_size_gib,shm_used_gib,cgroup_shmem_gib\n10:00:00,16.00,0.42,0.4\n10:01:00,16.00,15.90,15.8\n"
     assert [(row["topic"], row["value"]) for row in rows(text, "note", "shm.csv")] == [("shm-size", 16 * 2**30)]

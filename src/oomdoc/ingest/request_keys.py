@@ -203,8 +203,8 @@ def epoch(value: float) -> float | None:
 
 _DAY_FIRST = regex(r"(\d\d?)([/.])(\d\d?)\2(\d{4}),?[T ](\d\d?):(\d\d)(?::(\d\d))?")
 """`15/09/2025 06:00`, `15.9.2025 06:00`. Beside dots the day stands first; beside slashes only where it can be no month."""
-_MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(Z|[+-]\d\d:?\d\d)?")
-"""A stamp to the minute, as people and spreadsheets write it."""
+_MINUTE = regex(r"(\d{4}-\d\d-\d\d)[T ](\d\d)(:\d\d)?(Z|[+-]\d\d:?\d\d)?")
+"""A stamp to the minute or to the hour, as people and spreadsheets write it."""
 
 
 def moment(value: Any) -> float | None:
@@ -217,7 +217,7 @@ def moment(value: Any) -> float | None:
         if seconds is not None:
             return seconds
         if minute := _MINUTE.fullmatch(text.strip()):
-            return stamp(f"{minute[1]}T{minute[2]}:00{minute[3] or 'Z'}")
+            return stamp(f"{minute[1]}T{minute[2]}{minute[3] or ':00'}:00{minute[4] or 'Z'}")
         if day := _DAY_FIRST.fullmatch(text.strip()):
             first, second = int(day[1]), int(day[3])
             month, date = (first, second) if second > 12 and day[2] == "/" else (second, first)

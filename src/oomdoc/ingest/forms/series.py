@@ -137,10 +137,11 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
             role = grammar.TIME  # `Mon 3 Nov` or `2026-11-03` under `day`
         if (
             role == grammar.ORDINAL
-            and "epoch" in grammar.pieces(name)
-            and share_of(cells, lambda cell: moment(cell) is not None) >= FIT
+            and share_of(cells, _is_epoch if "epoch" in grammar.pieces(name) else _is_stamp) >= FIT
         ):
-            role = grammar.TIME  # seconds since 1970, and no pass over a data set
+            role = (
+                grammar.TIME
+            )  # seconds since 1970 and no pass over a data set, or a `sample` that is known by its moment
         if role == grammar.TIME and share_of(cells, is_moment) < FIT:
             role = grammar.ELAPSED if share_of(cells, is_number) >= FIT else grammar.STATE
         elif role == grammar.ELAPSED and share_of(cells, lambda cell: moment(cell) is not None) >= FIT:
@@ -190,6 +191,14 @@ def series_of(records: Sequence[Values], columns: Mapping[str, Column], tables: 
 def of_both(memory: Sequence[tuple[str, Column, str]]) -> bool:
     """Whether memory of the host stands beside that of a device, which is one row of two in the vocabulary."""
     return {"host", "gpu"} <= {column.resource for _, column, _ in memory}
+
+
+def _is_epoch(cell: Any) -> bool:
+    return moment(cell) is not None
+
+
+def _is_stamp(cell: Any) -> bool:
+    return not is_number(cell) and moment(cell) is not None
 
 
 _LIFE_ROWS = 5
