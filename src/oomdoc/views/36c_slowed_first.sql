@@ -13,23 +13,33 @@ WITH busy AS (
   JOIN gpu_sample s ON s.source = m.source AND (s.line = m.line OR s.t = m.t)
     AND coalesce(s.gpu::VARCHAR, '') = coalesce(regexp_extract(m.labels, 'gpu="([^"]*)"', 1), '')
   WHERE m.name = 'DCGM_FI_DEV_SM_CLOCK' AND s.gpu_util >= $clock_at_work AND m.t IS NOT NULL
-), fell AS (
-  SELECT b.gpu, c.high_mhz, c.last_mhz, min(b.t) AS t, arg_min(b.source || ':' || b.line, b.t) AS ref
+), seen_low AS (
+  SELECT b.gpu, c.high_mhz, c.last_mhz, min(b.t) AS t, arg_min(b.source, b.t) AS source, arg_min(b.source || ':' || b.line, b.t) AS ref
   FROM busy b JOIN clock c ON coalesce(c.gpu::VARCHAR, '') = b.gpu AND c.last_mhz <= $clock_fell * c.high_mhz
   WHERE b.value <= $clock_fell * c.high_mhz
-  GROUP BY ALL
+  GROUP BY b.gpu, c.high_mhz, c.last_mhz
+), fell AS (
+  -- it fell at some time since the look before, which found it high
+  SELECT l.gpu, l.high_mhz, l.last_mhz, l.ref, any_value(l.t) AS found_t, coalesce(max(g.t), any_value(l.t)) AS since_t
+  FROM seen_low l LEFT JOIN gpu_sample g ON g.source = l.source AND coalesce(g.gpu::VARCHAR, '') = l.gpu AND g.t < l.t
+  GROUP BY l.gpu, l.high_mhz, l.last_mhz, l.ref
 ), filled AS (
-  SELECT f.*, min(x.t) AS full_t
-  FROM fell f JOIN seen.engine_stat x ON x.t > f.t AND x.kv_used >= $pool_pinned
-  GROUP BY ALL
+  -- a pool that was full at the look that found it slow filled since the look before
+  SELECT f.gpu, f.high_mhz, f.last_mhz, f.ref, min(x.t) AS full_t, CASE WHEN min(x.t) < any_value(f.found_t) THEN any_value(f.since_t) ELSE any_value(f.found_t) END AS t
+  FROM fell f JOIN seen.engine_stat x ON x.t > f.since_t AND x.kv_used >= $pool_pinned
+  GROUP BY f.gpu, f.high_mhz, f.last_mhz, f.ref
 ), course AS (
   SELECT f.gpu, f.high_mhz, f.last_mhz, f.ref, (f.full_t - f.t) / 60 AS minutes,
     median(x.generation_tokens_per_s / x.running) FILTER (x.t < f.t) AS before_rate,
-    median(x.generation_tokens_per_s / x.running) FILTER (x.t >= f.t) AS after_rate, median(x.kv_used) FILTER (x.t >= f.t) AS share,
+    -- the last readings before the pool was full are of the slow card, whenever since the look before it became slow
+    median(x.generation_tokens_per_s / x.running) FILTER (x.t >= f.t AND x.nth <= $rate_points) AS after_rate, median(x.kv_used) FILTER (x.t >= f.t) AS share,
     count(*) FILTER (x.t < f.t) AS before, count(*) FILTER (x.t >= f.t) AS after,
     max(x.kv_used) FILTER (x.t < f.t) AS before_peak
-  FROM filled f JOIN seen.engine_stat x ON x.running > 0 AND x.generation_tokens_per_s > 0 AND x.t < f.full_t
-  GROUP BY ALL
+  FROM filled f JOIN (
+    SELECT *, row_number() OVER (ORDER BY t DESC) AS nth FROM seen.engine_stat
+    WHERE running > 0 AND generation_tokens_per_s > 0 AND t < (SELECT min(full_t) FROM filled)
+  ) x ON x.t < f.full_t
+  GROUP BY f.gpu, f.high_mhz, f.last_mhz, f.ref, f.full_t, f.t
 )
 SELECT try_cast(gpu AS INTEGER) AS gpu, high_mhz, last_mhz, before_rate, after_rate, share, minutes, ref
 FROM course
