@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oomdoc.ingest import container_stats, host_memory, memory_summary, stacks, weight_files
+from oomdoc.ingest import container_stats, host_memory, memory_summary, slurm_jobs, stacks, weight_files
 from oomdoc.ingest.texts import _WORDS
 from oomdoc.intake.scan import Chunk, LiteralScan, Words, chunks, read_ahead
 
@@ -53,12 +53,13 @@ def test_what_stands_in_a_log_is_seen_for_each_that_reads_it() -> None:
         stacks.ANCHORS,
         weight_files.ANCHORS,
         container_stats.ANCHORS,
+        slurm_jobs.ANCHORS,
     )
     for group in groups:
         for word in group:
             assert _WORDS.seen(b"." * 100_000 + word) == [group is each for each in groups]
-    assert _WORDS.seen(b"avail Memost recent call first" + b"." * 100_000) == [False, True, True, False, False]
-    assert _WORDS.seen(b"." * 100_000) == [False] * 5
+    assert _WORDS.seen(b"avail Memost recent call first" + b"." * 100_000) == [False, True, True, False, False, False]
+    assert _WORDS.seen(b"." * 100_000) == [False] * 6
 
 
 def test_read_ahead_keeps_order_and_passes_errors_on() -> None:

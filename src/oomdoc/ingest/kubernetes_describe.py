@@ -51,8 +51,7 @@ class Container:
         self.environment: list[tuple[int, str, str]] = []
         self.image: tuple[int, str] = (line, "")
         self.id: str | None = None
-        self.shared: str | None = None
-        """The volume that it has for shared memory, by its name, then the size of that."""
+        self.shared: str | None = None  # the volume that it has for shared memory, then the size of that
 
     @property
     def told(self) -> bool:
@@ -179,9 +178,8 @@ class Describe:
             self._field(number, text, key, value)
         elif not value:
             self.volume = key
-        elif key == "SizeLimit":
-            for one in self.containers:
-                one.shared = value if one.shared == self.volume else one.shared
+        for one in self.containers if key == "SizeLimit" and self.section == "Volumes" else ():
+            one.shared = value if one.shared == self.volume else one.shared
 
     def _top(self, number: int, key: str, value: str) -> None:
         if key == "Name":

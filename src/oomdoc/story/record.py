@@ -438,6 +438,42 @@ ROUNDS = (
         31,
         30,
     ),
+    Round(
+        "r74",
+        "after two misses of w30 were corrected",
+        42,
+        37,
+        35,
+        42,
+        0.104,
+        0.085,
+        34,
+        31,
+    ),
+    Round(
+        "r75",
+        "after one more of w30 and one of w31 were corrected",
+        42,
+        40,
+        36,
+        42,
+        0.057,
+        0.113,
+        33,
+        33,
+    ),
+    Round(
+        "r76",
+        "after two more of w31, seven of w32 and one of r74 were corrected as well",
+        42,
+        35,
+        34,
+        41,
+        0.078,
+        0.084,
+        30,
+        29,
+    ),
 )
 
 
@@ -445,7 +481,7 @@ def like(probability: float) -> tuple[int, int]:
     """Of the verdicts in the range of this probability: how many were right, and how many there were.
 
     >>> like(0.99), like(0.6)
-    ((2057, 2200), (454, 823))
+    ((2150, 2297), (473, 852))
     """
     sure, right = sum(each.sure for each in ROUNDS), sum(each.sure_right for each in ROUNDS)
     if probability >= SURE_FROM:
