@@ -43,17 +43,18 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
         relation.note("host_event", row, bond, row["text"] or "")
     mounts = _mounts(store) if logs and any(row["kind"] == "shm-full" for row in rows) else {}
     for row in rows:
-        if (
-            row["kind"] == "shm-full"
-            and (row["limit_bytes"] or 0) < mounts.get(row["source"], 0)
-            and row["limit_bytes"]
-        ):
-            why = f"a mount of {show_bytes(row['limit_bytes'])} was full beside one of {show_bytes(mounts[row['source']])}, and the server has no word of shared memory"
-            relation.note("host_event", row, Bond(FOREIGN, why), row["text"] or "")
+        if row["kind"] == "shm-full" and row["limit_bytes"] and row["limit_bytes"] < mounts.get(row["source"], 0):
+            relation.note(
+                "host_event", row, _beside_a_larger(row["limit_bytes"], mounts[row["source"]]), row["text"] or ""
+            )
         elif row["kind"] == "cgroup-oom-count":
             relation.note("host_event", row, owner.of_counter(row, server), row["text"] or "")
         elif row["kind"] in STATEMENTS and row["source"] not in logs and logs:
             relation.note("host_event", row, owner.of_statement(row, server), row["text"] or "")
+
+
+def _beside_a_larger(full: int, larger: float) -> Bond:
+    return Bond(FOREIGN, f"a mount of {show_bytes(full)} was full beside one of {show_bytes(int(larger))}, and the server has no word of shared memory")  # fmt: skip
 
 
 def _mounts(store: Tables) -> dict[str, float]:
@@ -64,8 +65,10 @@ def _mounts(store: Tables) -> dict[str, float]:
         or rows_of(store, "process_exit", "source, line", "exit_code IN (-7, 135)")
     ):
         return {}
-    sizes = rows_of(store, "note", "source, line, value", "topic = 'shm-size' AND value > 0")
-    return {one["source"]: max(each["value"] for each in sizes if each["source"] == one["source"]) for one in sizes}
+    largest: dict[str, float] = {}
+    for one in rows_of(store, "note", "source, line, value", "topic = 'shm-size' AND value > 0"):
+        largest[one["source"]] = max(one["value"], largest.get(one["source"], 0.0))
+    return largest
 
 
 def _of_container(row: Mapping[str, Any], server: Server) -> Bond:

@@ -13,7 +13,7 @@ WITH own AS (
 ), gauge AS (
   -- without a log the counters of the server speak: requests were finished, nobody waits, nothing was preempted
   SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
-         max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempt_course WHERE past) AND NOT EXISTS (FROM preempt_rate WHERE rare) AND NOT EXISTS (FROM unforced)) AS preempted,
+         max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempted_aside)) AS preempted,
            max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
          min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
   FROM metric WHERE name LIKE 'vllm:%'

@@ -11,7 +11,7 @@ WITH pair AS (
   FROM start_pool a JOIN start_pool b ON b.start_id <> a.start_id AND a.model IS NOT DISTINCT FROM b.model AND a.shards IS NOT DISTINCT FROM b.shards
     AND a.utilization IS NOT DISTINCT FROM b.utilization AND abs(a.weights_bytes - b.weights_bytes) <= $same_weights * b.weights_bytes
   JOIN engine_start s ON s.start_id = a.start_id
-  WHERE a.tokens <= $pool_shrunk * b.tokens 
+  WHERE a.tokens <= $pool_shrunk * b.tokens
 ), held AS (
   SELECT p.*, g.source AS sampled_in, g.gpu, arg_max(g.used_bytes, g.t) AS bytes
   FROM pair p JOIN gpu_sample g ON g.t BETWEEN p.t - $before_a_start_s AND p.t
