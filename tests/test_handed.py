@@ -141,6 +141,18 @@ def test_rows_of_one_width_are_rows() -> None:
     assert undone(padded) == padded
 
 
+def test_rows_of_one_form_are_rows_whatever_they_begin_with() -> None:
+    listed = "".join(
+        f"GPU-{device}c791fca-99ad-fff3-0fcc-78cab9dfe0b5, 8842{at:02d}, VLLM::Worker_TP{at}, 7700{at} MiB\n"
+        for at, device in enumerate("6af2c0de")
+    )
+    assert len({len(line) for line in listed.splitlines()}) == 1
+    assert undone(listed) == listed
+    told = ("a line that says one thing, then another, and has to be told to its very end, wherever that may be; so it is " * 9)[:640]
+    broken = "".join(told[at : at + 80] + "\n" for at in range(0, len(told), 80))
+    assert undone(broken).split() == told.split()
+
+
 @pytest.mark.parametrize(
     "text", [TABLE, LOG, "", "\n", "{", "<", "a: |\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "cat x | grep y\n"]
 )

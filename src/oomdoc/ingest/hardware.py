@@ -62,7 +62,7 @@ _AMOUNT = r"\d{1,3}(?:[ ,]\d{3})+(?:\.\d+)?|\d{1,7}(?:[.,]\d{1,3})?"
 _OCCUPIED = regex(
     r"(?:(?<![^\W\d_])(?:gpu|card|carte|karte|tarjeta|scheda|显?卡) ?#?(?P<gpu>\d{1,3})|(?<!\d)(?P<before>\d{1,2}) ?号(?:gpu|显?卡))(?![A-Za-z\d.])"
     rf"(?P<between>[^|;。\n]{{0,30}}?)(?<![\w.,/-])(?P<part>{_AMOUNT}) ?(?P<unit>[KMGT]i?[Bo]\b)?\s*(?P<free>free\s)?\s*(?:used |in use )?"
-    rf"(?:(?:/|of|out of|von|sur|de|di|z|，?共)\s*(?P<total>{_AMOUNT}) ?(?P<whole>[KMGT]i?[Bo])(?![A-Za-z]))?(?P<after>\s*(?:is |are )?free)?",
+    rf"(?:(?:/|of|out of|,? ?total|von|sur|de|di|z|，?共)\s*(?P<total>{_AMOUNT}) ?(?P<whole>[KMGT]i?[Bo])(?![A-Za-z]))?(?P<after>\s*(?:is |are )?free)?",
     re.I,
 )
 _NO_USE = regex(r"(?i)need|alloc|limit|model|weight|wants|fits")

@@ -350,6 +350,8 @@ _MOMENT = regex(
 _ALIGNED = 3  # cells that end below each other: rows of a table, as `free` prints them, and no line that was broken
 _CELL = regex(rb"\S+(?: \S+)*(?=  |$)")
 _SHAPE = bytes.maketrans(b"0123456789", b"0" * 10)
+_VALUE = regex(rb"[^\s,;]+")
+_DELIMITERS = 2  # between three cells: rows of one form are rows, whatever stands in them
 
 
 def _width(lines: list[bytes]) -> int:
@@ -378,6 +380,9 @@ def _is_broken(line: bytes, following: bytes, width: int) -> bool:
     if _WHOLE_SAMPLE.match(line) and _WHOLE_SAMPLE.match(following):
         return False  # the longest line of a scrape comes once in each of them, and is as long each time
     if len(_ends(line) & _ends(following)) >= _ALIGNED:
+        return False
+    form = _VALUE.sub(b"", line)
+    if len(form.replace(b" ", b"")) >= _DELIMITERS and form == _VALUE.sub(b"", following):
         return False
     return line[:_ALIKE].translate(_SHAPE) != following[:_ALIKE].translate(_SHAPE)
 

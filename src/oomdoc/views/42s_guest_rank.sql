@@ -1,6 +1,6 @@
 -- says: processes that hold memory on several devices: ranks of one server that left a context on another rank's device; no row where every process stays on its own
 -- scope: bundle
--- gpu: the device with the most of such guests
+-- gpu: the device with the most of such guests, by its index (`GPU 0`), or by its UUID where a listing tells nothing else
 -- guests: processes on it whose larger part is on another device
 -- bytes: what they hold there
 -- hosts: devices with such a guest
@@ -8,7 +8,7 @@
 -- ref: where the first of them is listed
 WITH held AS (
   -- a listing may be pasted twice
-  SELECT source, gpu, pid, max(used_bytes) AS used, min(line) AS line
+  SELECT source, coalesce('GPU ' || gpu, gpu_uuid) AS gpu, pid, max(used_bytes) AS used, min(line) AS line
   FROM gpu_process
   WHERE coalesce(type, 'C') <> 'G' AND used_bytes > 0
   GROUP BY ALL

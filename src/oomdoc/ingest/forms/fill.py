@@ -422,9 +422,9 @@ class Filler:
             self.rows.add("host_event", one.line, t=one.t, kind="shm-full", bytes=used, limit_bytes=size, text=text)
 
     def host_event(self, one: Cells) -> None:
-        """Kills that a memory group counted."""
+        """Kills that a memory group counted; none, where somebody looked and there was none."""
         count = one.get("host.group_kills")
-        if count and self._last.get("kills") != count:
+        if count is not None and self._last.get("kills") != count:
             self._last["kills"] = count
             self.rows.add("host_event", one.line, t=one.t, kind="cgroup-oom-count", count=count, text=f"oom_kill {count}")  # fmt: skip
 
