@@ -22,13 +22,13 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import BrokenError, mapping, pieces
-from oomdoc.ingest.vocabulary.quantity import read
+from oomdoc.ingest.vocabulary.quantity import read as read_list
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "model-file"
 
-_NAMES: Mapping[str, list[str]] = read("names")["model_keys"]
+_NAMES: Mapping[str, list[str]] = read_list("names")["model_keys"]
 """A flag and what configs call it."""
 _INNER = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
 _CAP = 1 << 40  # no count of a model is larger; a larger one is damage

@@ -424,10 +424,9 @@ def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
 
 def _is_echo(data: bytes, begin: int, at: int, record: Record) -> bool:
     """Whether the hit stands in text that says nothing of now: what a request asks, an access line, a data line, code shown around an error."""
-    shown = SHOWN_CODE.match(record.text) or (
-        _DATA_LINE.match(record.text) and _DATA_LINE.match(decode(data[begin : begin + 40]))
-    )
-    return bool(_ECHO.match(record.text) or (shown and not record.headed)) or quotes_prompt(data[begin:at])
+    listed = _DATA_LINE.match(record.text) and _DATA_LINE.match(decode(data[begin : begin + 40]))
+    shown = (listed or SHOWN_CODE.match(record.text)) and not record.headed
+    return bool(shown or _ECHO.match(record.text)) or quotes_prompt(data[begin:at])
 
 
 def _whole_stats(data: bytes, end: int, text: str) -> str:

@@ -12,7 +12,7 @@ from oomdoc.regexes import regex
 _VALUE_CAP = 2000
 _NAMES = read("names")
 SHORT_OPTIONS: dict[str, str] = _NAMES["short_options"]
-"""vLLM's short options (`engine/arg_utils.py`, `entrypoints/cli` of 0.2 to 0.33)."""
+"""vLLM's short options."""
 RENAMED: dict[str, str] = _NAMES["renamed"]
 ENGINE_FLAGS: frozenset[str] = frozenset(read("servers")["engine_flags"].split())
 """Engine arguments that no other program uses for something else: one of them marks a text as vLLM's."""
