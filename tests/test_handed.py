@@ -173,3 +173,25 @@ def test_a_table_that_is_printed_anew_under_each_moment_is_not_joined() -> None:
     row = "9f02c8b7711e   umbra-exporter".ljust(96) + "0B / 0B   12"
     looks = "".join(f"2026-03-02T0{hour}:00:00Z\n{row}\n" for hour in range(8))
     assert undone(looks) == looks
+
+
+BLOCKS = "Filesystem     1{unit}  Used Available Use% Mounted on\nshm                   64     3        61   5% /dev/shm\n/dev/vda1         102400 92400     10000  91% /\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "letter"),
+    [("M-blocks", "M"), ("G-blocks", "G"), ("048576-blocks", "M"), ("M-Blöcke", "M")],
+    ids=["MiB", "GiB", "POSIX", "in another tongue"],
+)
+def test_the_unit_of_a_list_of_file_systems_stands_behind_its_numbers(unit: str, letter: str) -> None:
+    rows = undone(BLOCKS.replace("{unit}", unit) + "\n$ free\nused 4 5 6 7% /x\n").splitlines()
+    assert rows[1].split() == ["shm", f"64{letter}", f"3{letter}", f"61{letter}", "5%", "/dev/shm"]
+    assert rows[2].split()[1:4] == [f"102400{letter}", f"92400{letter}", f"10000{letter}"]
+    assert rows[-1] == "used 4 5 6 7% /x", "behind another command nothing is changed"
+
+
+def test_blocks_of_a_kibibyte_and_cells_with_a_unit_stay() -> None:
+    plain = BLOCKS.replace("{unit}", "K-blocks")
+    assert undone(plain) == plain
+    sized = BLOCKS.replace("{unit}", "G-blocks").replace("64     3        61", "64G    3G       61G")
+    assert undone(sized).splitlines()[1] == sized.splitlines()[1]

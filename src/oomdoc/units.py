@@ -140,20 +140,20 @@ def parse_age(text: str) -> float | None:
     return float((((years * 365 + days) * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-_STAMP = regex(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?")
+_STAMP = regex(r"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?(Z|[+-]\d\d:?\d\d)?")
 
 
 def parse_time(text: str) -> float | None:
     """Epoch seconds of an ISO-like stamp anywhere in the text (UTC where it names no zone); None where there is none.
 
-    >>> parse_time("2026-11-20T20:04:51.500Z"), parse_time("2026/11/20 20:04:51 +0100"), parse_time("noon")
-    (1795205091.5, 1795201491.0, None)
+    >>> parse_time("2026-11-20T20:04:51.500Z"), parse_time("2026/11/20 20:04:51 +0100"), parse_time("2026-11-20 20:04"), parse_time("noon")
+    (1795205091.5, 1795201491.0, 1795205040.0, None)
     """
     match = _STAMP.search(text)
     if not match:
         return None
     try:
-        moment = dt.datetime(*(int(part) for part in match.groups()[:6]), tzinfo=dt.UTC)  # type: ignore[misc,arg-type]
+        moment = dt.datetime(*(int(part or 0) for part in match.groups()[:6]), tzinfo=dt.UTC)  # type: ignore[misc,arg-type]
     except ValueError:
         return None
     fraction = int((match[7] or "0").ljust(9, "0")) / 1e9

@@ -89,3 +89,19 @@ def test_rows_that_somebody_picked_out_of_many_looks_are_read_in_words() -> None
     rows = "".join(f"07:{size}  " + ROW.format(used=f"{size}GiB", limit="64GiB") for size in (20, 30, 40))
     found = read(rows)["process_memory"]
     assert [row["bytes"] for row in found] == [20 * GIB, 30 * GIB, 40 * GIB]
+
+
+def test_looks_as_markdown_and_without_the_processor() -> None:
+    rows = (
+        (HEADER, "| --- |\n", ROW),
+        ("NAME  MEM USAGE / LIMIT  MEM %\n", "", "umbra-chat  {used} / {limit}  64.10%\n"),
+    )
+    for header, rule, row in rows:
+        barred = bool(rule)
+        shown = [header, *(row.format(used=size, limit="64GiB") for size in ("20.5GiB", "24.5GiB", "31.25GiB"))]
+        lines = [
+            "| " + " | ".join(filter(None, line.strip().split("  "))) + " |\n" if barred else line for line in shown
+        ]
+        found = read("".join((lines[0], rule, *lines[1:])))
+        assert [row["memory_limit_bytes"] for row in found["container"]] == [64 * GIB]
+        assert [row["bytes"] / GIB for row in found["process_memory"]] == [20.5, 24.5, 31.25]

@@ -460,3 +460,45 @@ def test_a_process_s_status_again_and_again_is_one_series() -> None:
     text = "".join(f"t={60 * at}s  VmRSS: {5_000_000 + 900_000 * at} kB  VmData: 77 kB\n" for at in range(4))
     rows = tables(text).get("process_memory", [])
     assert [(row["elapsed_s"], row["bytes"]) for row in rows] == [(60.0 * at, (5_000_000 + 900_000 * at) * 1024) for at in range(4)]  # fmt: skip
+
+
+# ---- moments without a year, objects by name, file systems
+
+
+def test_a_month_a_day_and_a_clock_count_in_the_nominal_year() -> None:
+    rows = tables("time,running,waiting,kv_usage\n06-08 02:30,12,0,0.41\n06-08 02:31,14,1,0.61\n06-08 03,18,3,0.99\n")
+    assert [row["t"] - rows["engine_stat"][0]["t"] for row in rows["engine_stat"]] == [0.0, 60.0, 1800.0]
+
+
+@pytest.mark.parametrize("clock", ["02:3{n}", "8/6 02:3{n}", "08.06 02:3{n}"], ids=["no day", "a slash", "a point"])
+def test_a_clock_whose_day_nobody_tells_is_no_moment(clock: str) -> None:
+    text = "time,running,waiting,kv_usage\n" + "".join(f"{clock.format(n=n)},12,{n},0.4{n}\n" for n in range(3))
+    assert all("t" not in row for row in tables(text)["engine_stat"])
+
+
+def test_an_order_without_a_clock_is_known() -> None:
+    rows = tables("step,running,waiting,kv_usage\n1,12,0,0.41\n2,14,1,0.61\n3,18,3,0.99\n")
+    assert len(rows["engine_stat"]) == 3
+    assert "problem" not in rows
+
+
+def test_objects_under_the_names_of_hosts_are_devices_of_each() -> None:
+    value = {f"gpu-a{n}": {"gpu_mem_used_mib": 40_000 + n, "gpu_mem_total_mib": 81_559} for n in (1, 2)}
+    _, found = again.read("m.json", json.dumps(value).encode())
+    assert sorted(row["used_bytes"] for row in found["gpu_sample"]) == [40_001 * MIB, 40_002 * MIB]
+
+
+def test_objects_under_the_names_of_states_are_no_hosts() -> None:
+    value = {name: {"mem_used_mib": 40_000, "mem_total_mib": 81_559} for name in ("before-sleep", "after-sleep")}
+    rows = tables(json.dumps(value), "m.json")
+    assert not any("sleep" in str(row.get("taken_for")) for row in rows.get("column_reading", []))
+    assert len(rows.get("gpu_sample", [])) <= 1
+
+
+def test_a_table_of_mounts_in_kibibytes() -> None:
+    rows = tables("filesystem,mount,size_1k,used_1k,avail_1k\ntmpfs,/dev/shm,65536,65500,36\n/dev/sda1,/,1024000,924000,100000\n")  # fmt: skip
+    told = {row["topic"]: row["value"] for row in rows["note"]}
+    assert told == {"shm-size": 64 * MIB, "shm-used": 65_500 * KIB, "disk-free": 100_000 * KIB}
+    assert rows["host_event"][0]["limit_bytes"] == 64 * MIB
+    context = tables("run,vram_1k,vram_8k\na,40.1,41.2\nb,40.3,41.9\n")
+    assert "shm-size" not in {row["topic"] for row in context.get("note", [])}, "a context of so many tokens is no unit"

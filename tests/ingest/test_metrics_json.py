@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import forms
 import oomdoc
 from oomdoc.ingest import make_head, metrics_json, recognise
 from oomdoc.intake.scan import chunks
@@ -181,3 +182,33 @@ def test_any_values_under_these_keys_never_raise(value: Any, cut: int) -> None:
     data = json.dumps({"data": {"resultType": "matrix", "result": [value]}, "frames": [value]}).encode()
     read(data)
     read(data[: max(0, len(data) - cut)])
+
+
+SERIES = '{"metric": {"pod": "a-0"}, "values": [[1795205091, "3"], [1795205106, "4"]]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"vllm:num_requests_waiting": {"status": "success", "data": {"resultType": "matrix", "result": [%s]}}}',
+        '{"status": "success", "queries": {"vllm:num_requests_waiting": [%s]}}',
+        '{"answers": [{"query": "sum by (pod) (vllm:num_requests_waiting)", "data": {"resultType": "matrix", "result": [%s]}}]}',
+        '{"answers": [{"data": {"resultType": "matrix", "result": [%s]}, "query": "vllm:num_requests_waiting{pod=~\\"a.*\\"}"}]}',
+    ],
+    ids=["the key", "the key of a list", "the query above", "the query below"],
+)
+def test_a_series_without_a_name_is_what_was_asked_for(text: str) -> None:
+    found = forms.read("answer.json", (text % SERIES).encode())[1]
+    assert [(row["name"], row["value"]) for row in found["metric"]] == [("vllm:num_requests_waiting", 3.0), ("vllm:num_requests_waiting", 4.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ["rate(vllm:num_preemptions_total[5m])", "vllm:num_requests_waiting > 3", "p95 of the latency"])  # fmt: skip
+def test_a_query_that_computes_names_no_series(query: str) -> None:
+    text = json.dumps({"answers": [{"query": query, "data": {"resultType": "matrix", "result": [json.loads(SERIES)]}}]})
+    assert "metric" not in forms.read("answer.json", text.encode())[1]
+
+
+def test_the_query_of_one_answer_says_nothing_of_the_next() -> None:
+    one = {"query": "vllm:num_requests_waiting", "data": {"resultType": "matrix", "result": [json.loads(SERIES)]}}
+    other = {"data": {"resultType": "matrix", "result": [json.loads(SERIES)]}}
+    assert len(forms.read("a.json", json.dumps({"answers": [one, other]}).encode())[1]["metric"]) == 2

@@ -312,3 +312,10 @@ def test_a_column_with_prompts_of_several_lengths_or_the_prompt_itself_names_non
         f"same,what is in {n % 4},{9000 + 37 * (n % 4)},512\n" for n in range(12)
     )
     assert {row.get("tenant") for row in rows(steady, "request")} == {None}
+
+
+def test_a_comment_above_a_sheet_says_what_its_columns_hold() -> None:
+    head = "# ps rss of the unit, MiB, sampled by a hook\ntime,tokens_in,part_a,part_b\n"
+    body = "".join(f"06:{at:02},1,{1000 + at},{700 + at}\n" for at in range(4))
+    found = rows(head + body, "process_memory")
+    assert {row["name"] for row in found} >= {"part_a", "part_b"} and {row["resource"] for row in found} == {"host"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from oomdoc.ingest import make_head, request_body
-from oomdoc.intake.scan import chunks
+from oomdoc import ingest
+from oomdoc.evidence.tables import LOOKALIKE
+from oomdoc.ingest import make_head, request_body, text_log
+from oomdoc.intake.scan import Chunk, chunks
 
 
 def read(text: str, size: int = 1 << 20) -> dict[str, list[dict[str, Any]]]:
@@ -28,3 +30,18 @@ def test_the_body_of_a_request() -> None:
     rows = read(text, 16)["note"]
     assert [(row["topic"], row["value"]) for row in rows] == [("prompt-logprobs", None), ("multimodal", 2.0)]
     assert not matches('{"model": "m", "prompt": "hello", "max_tokens": 5}')
+
+
+PROMPT = "slot update_slots: id  1 | task 2 | prompt text begins: 'Explain this: {said}'\n"
+SAID = "CUDA error: out of memory, failed to allocate 4096.00 MiB"
+
+
+def test_what_a_prompt_quotes_is_no_failure_of_the_server() -> None:
+    told = {table for batch in ingest.read(text_log, "a.log", [Chunk(PROMPT.format(said=SAID).encode(), 1, True)]) for table in [batch.table]}  # fmt: skip
+    assert told == {LOOKALIKE}
+
+
+def test_a_failure_behind_a_prompt_that_is_closed_is_one() -> None:
+    line = "prompt='a b', 30 tokens: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    told = {batch.table for batch in ingest.read(text_log, "a.log", [Chunk(line.encode(), 1, True)])}
+    assert "oom" in told

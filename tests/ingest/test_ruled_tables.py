@@ -114,3 +114,18 @@ def test_looks_at_a_container_without_a_limit_are_its_course() -> None:
     found = read("stats.txt", text.encode())[1]
     assert [(row["name"], row["resource"], row["bytes"]) for row in found["process_memory"]] == [("chat", "container", used * 10**9) for used in (10, 12, 14)]  # fmt: skip
     assert "container" not in found
+
+
+SEFF = "Job ID: 77\nState: {state} (exit code 0)\nMemory Utilized: 47.80 GB\nMemory Efficiency: 99.58% of 48.00 GB\n"
+
+
+@pytest.mark.parametrize("state", ["OUT_OF_MEMORY", "COMPLETED"])
+def test_how_much_of_what_was_asked_for_a_job_used(state: str) -> None:
+    found = read("seff.txt", SEFF.format(state=state).encode())[1]
+    assert [(row["name"], row["bytes"]) for row in found["process_memory"]] == [("job 77", round(47.8 * GIB))]
+    assert [row["value"] for row in found["note"] if row["topic"] == "container-limit"] == [48 * GIB]
+    assert ("host_event" in found) is (state == "OUT_OF_MEMORY")
+
+
+def test_a_share_of_memory_that_is_no_jobs_is_none() -> None:
+    assert "note" not in read("x.txt", b"Memory Efficiency of the cluster: 40% of 2 TB\nCPU Efficiency: 12.10% of 3-13:20:00\n")[1]  # fmt: skip

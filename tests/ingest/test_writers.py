@@ -128,3 +128,27 @@ def test_pods_of_an_answer_of_loki_are_kept_apart(tmp_path: Path) -> None:
 def test_a_part_leads_back_to_its_source(path: str, writer: str) -> None:
     if writer:
         assert path_of(source_of(path or "x", writer)) == (path or "x")
+
+
+SESSION = ["$ kubectl get pods", "NAME READY", "$ kubectl -n a logs rank-0 --previous | tail -2", "ValueError: x", "$ nvidia-smi", "0, 1 MiB"]  # fmt: skip
+
+
+def test_what_a_command_for_a_log_answered_is_of_whom_it_asked_for() -> None:
+    parts = {name: piece.data.decode().split("\n") for name, piece in Writers().split(chunk(SESSION))}
+    assert parts == {"": [*SESSION[:3], "", *SESSION[4:], ""], "rank-0": ["", "", "", "ValueError: x", "", "", ""]}
+    again = Writers()
+    again.split(chunk(SESSION[:4]))
+    assert [name for name, _ in again.split(chunk(["  went on", "$ date", "noon"], 5))] == ["", "rank-0"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["$ docker run -d --name one image", *SESSION[2:]],
+        ["$ kubectl logs -l app=chat --tail 3", "ValueError: x"],
+        ["the logs say more: see there", "ValueError: x"],
+    ],
+    ids=["the session starts it", "of all that have a label", "no command"],
+)
+def test_a_session_that_names_no_other_log_stays_one(lines: list[str]) -> None:
+    assert Writers().split(chunk(lines)) == [("", chunk(lines))]

@@ -40,18 +40,12 @@ from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.host_events.machine import booted
 from oomdoc.ingest.kubernetes_objects import Objects
 from oomdoc.ingest.prompts import typed
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
-_KINDS = {
-    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
-    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
-    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
-    **dict.fromkeys(("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers"), "HorizontalPodAutoscaler"),
-    **dict.fromkeys(("scaledobject", "scaledobjects", "so"), "ScaledObject"),
-    **dict.fromkeys(("node", "nodes", "no"), "Node"),
-}
+_KINDS = {word: kind for kind, words in read("names")["resources"].items() for word in words.split()}
 _DOCKER = frozenset(("docker", "podman", "nerdctl"))
 _STEP = regex(
     r"\.?(?P<name>[A-Za-z_][\w-]*)|\[(?P<index>\d{1,4}|\*)\]|\[\?\(@\.(?P<key>\w+)\s*==\s*\"?'?(?P<value>[\w./-]+)'?\"?\)\]|\['(?P<quoted>[^']{1,80})'\]"

@@ -31,10 +31,10 @@ LEAST = 3
 _SIZE = r"[\d.]{1,9} ?[kKMGT]?i?B"
 _STAMP = r"(?:\[?(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})\]?[ \t]+)?"
 HEADER = regex(
-    rf"\s*{_STAMP}(?:CONTAINER(?: ID)?\s+NAME|ID\s+NAME|CONTAINER|NAME)\s+CPU %\s+(?:MEM USAGE ?/ ?LIMIT\s+MEM %|MEM\s+DISK)"
+    rf"\s*{_STAMP}(?:CONTAINER(?: ID)?\s+NAMES?|ID\s+NAME|CONTAINER|NAMES?)\s+(?:CPU %\s+)?(?:MEM USAGE ?/ ?LIMIT(?:\s+MEM %)?|MEM\s+DISK)"
 )
 ROW = regex(
-    rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})\s+[\d.]{{1,9}}%?\s+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})\s+[\d.]{{1,6}}%)?(?:\s|$)"
+    rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})(?:\s+[\d.]{{1,9}}%?)?\s+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})(?:\s+[\d.]{{1,6}}%)?)?(?:\s|$)"
 )
 JSON = regex(r"\s*\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\s*$")
 _ASKED = regex(r"\b(?:date|sleep|stats)\b")
@@ -94,6 +94,7 @@ class Stats:
         yield from rows.take()
 
     def _line(self, number: int, raw: str) -> None:
+        raw = raw.replace("|", " ") if raw.lstrip()[:1] == "|" else raw  # as Markdown has it
         if found := ROW.match(raw):
             if self._begun:
                 self._take(number, found["name"], found["used"], found["limit"], found["stamp"])

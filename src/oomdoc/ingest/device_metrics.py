@@ -15,21 +15,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oomdoc.ingest.base import Rows
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
-from oomdoc.units import MIB
 
 LABEL = regex(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 _SIZE_CAP = 1 << 50
 _MOMENTS = 100_000  # held at once
 
-_FIELDS: dict[str, tuple[str, float]] = {
-    "DCGM_FI_DEV_FB_USED": ("used", MIB), "DCGM_FI_DEV_FB_FREE": ("free", MIB), "DCGM_FI_DEV_FB_RESERVED": ("reserved", MIB),
-    "DCGM_FI_DEV_FB_TOTAL": ("total", MIB), "DCGM_FI_DEV_GPU_UTIL": ("util", 0.01), "DCGM_FI_DEV_MEM_COPY_UTIL": ("copy", 0.01),
-    "dcgm_fb_used": ("used", MIB), "dcgm_fb_free": ("free", MIB), "dcgm_gpu_utilization": ("util", 0.01),
-    "gpu_memory_used_bytes": ("used", 1), "gpu_memory_total_bytes": ("total", 1),
-    "nvidia_smi_memory_used_bytes": ("used", 1), "nvidia_smi_memory_total_bytes": ("total", 1),
-    "nvidia_gpu_memory_used_bytes": ("used", 1), "nvidia_gpu_memory_total_bytes": ("total", 1),
-}  # fmt: skip
+_FIELDS: dict[str, tuple[str, float]] = read("names")["device_series"]
 XID = "DCGM_FI_DEV_XID_ERRORS"
 NAMES = frozenset((*_FIELDS, XID))
 """Series that tell of a device."""

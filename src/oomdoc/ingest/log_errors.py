@@ -11,63 +11,14 @@ import re
 from oomdoc.ingest.base import Finish, Pattern, Row, Sample, pattern
 from oomdoc.ingest.host_events.shared_memory import NOT_ROOM
 from oomdoc.ingest.openings import KERNEL_LINE
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 
 ERROR_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, regex(pattern, re.I))
-    for kind, pattern in (
-        # an allocator spoke: read as `oom`, told here so that nothing sorts it elsewhere
-        ("memory", r"out of memory occurred when warming up|(?:CUDA|HIP|NPU) out of memory|CUDA (?:driver )?error: out of memory|(?<!you )Tried to allocate"
-                   r"|CUBLAS_STATUS_ALLOC_FAILED|'out of memory'|No available memory for the cache blocks|KV cache is needed"
-                   r"|can be stored in KV cache|less than desired (?:GPU|CPU) memory utilization|kv cache allocation is less"
-                   r"|Error in memory profiling|not enough GPU memory|lack of CPU swap space|No free blocks are available|Cannot auto-fit"
-                   r"|torch\S*OutOfMemoryError|Allocation on device|aten::(?:new_)?empty\w*\".{0,80}API call failed|Mamba cache blocks|Triton Error \[CUDA\]: out of memory|NVML_SUCCESS == r INTERNAL ASSERT"
-                   r"|memory space hbm|resource.exhausted: .{0,200}\b(?:reserve|allocate|hbm)\b|(?:not? enough|insufficient) (?:gpu |device )?memory\b|required memory size .{1,60} higher than|model is too large for the current device|No usable cache memory left"),
-        ("shm", rf"^(?!.*(?:{NOT_ROOM})).*(?:/dev/shm|shared memory segment|shared memory object|(?<!KeyError: '/)psm_|insufficient shared memory)"),
-        ("host-memory", r"(?:register|pin)(?:ing)? (?:host |a )?(?:ptr|pointer|buffer|memory) (?:has )?failed|unable to pin\b|Cannot allocate memory|can't allocate memory|bad_alloc|(?<!OutOf)MemoryError|of RAM is available|low on memory|memory usage threshold|Too large swap space"),
-        # no memory is short where no thread or process may be made: a limit of the user, or of the container
-        ("limit", r"pthread_create failed|what\(\):\s+Resource temporarily unavailable|can'?t start new thread|unable to create (?:new )?(?:native )?thread|RLIMIT_NPROC|fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot fork)|Too many open files"),
-        # consequences and wrappers
-        ("echo", r"See (?:root cause|stack trace) (?:above|\(above\))|See stack trace for (?:the )?root cause|Engine process failed to start|EngineDeadError|AsyncEngineDeadError"
-                 r"|Background loop (?:has errored|is stopped|is not running)|Engine loop (?:has died|is dead|is not running)|Engine background task failed|EngineCore (?:failed to start|encountered a fatal error|hit an exception)"
-                 r"|WorkerProc (?:failed to start|hit an exception|initialization failed)|output_handler failed|Engine loop is not running"
-                 r"|MQEngineDeadError|Exception in worker|Error executing method|Invocation of \w+ method failed|cancelled|CancelledError|BrokenPipeError|EOFError|GeneratorExit"
-                 r"|Engine core proc|executor failed|Worker proc|leaked (?:shared_memory|semaphore)|engine dead|is already dead|RPC call to"
-                 r"|ClientDisconnect|ConnectionResetError|KeyboardInterrupt|SystemExit|Engine process .*died|ChildFailedError|died with exit code"
-                 r"|The actor is dead|RayActorError|ActorDiedError|RayTaskError|ProcessExitedException|QueueOverflowError|resource_tracker"
-                 # what a caller sees of a server that is gone, or that failed
-                 r"|\b500, message='Internal|500 (?:Server Error: )?Internal Server Error|Server disconnected|RemoteProtocolError|All connection attempts failed|Remote end closed connection"
-                 # Python's tracker strikes out a segment that its owner has already struck out
-                 r"|^KeyError: '/(?:psm_|mp-)|TCPStore|destroy_process_group|Failed core proc|failed: Engine|unexpectedly"),
-        # a part of the server waited for another and its patience ended: what kept the other stands elsewhere
-        ("hang", r"No available shared memory broadcast block|timed out waiting for (?:engine|new engine|(?:EC )?mmap)|Watchdog caught collective|execution timed out|\bbarrier (?:departure )?timed out"
-                 r"|\branks? timed out|waiting for requests to drain|failed to report .{1,40} within timeout|(?:become ready|not found) before timeout|thread died during startup"),
-        ("driver", r"Error 80[34]|driver on your system is too old|forward compatibility|driver version is insufficient|unsupported display driver|no CUDA-capable device|CUDA driver initialization failed"
-                   r"|Found no NVIDIA driver|No CUDA GPUs are available|no kernel image|Failed to infer device type|libcuda|not compiled with CUDA|invalid device ordinal"
-                   r"|Torch not compiled|compute capability|CUDA unknown error|system not yet initialized|could not select device driver|undefined symbol"),
-        ("hardware", r"ECC error|uncorrectable|fallen off the bus|Xid|NVLink error|GPU is lost|hardware error"),
-        # memory on the chip (of a TPU core, of a multiprocessor) is what a kernel is compiled for; it is no device memory
-        ("kernel", r"(?:CUDA|HIP|XPU|NPU) error: (?!out of memory|hipErrorOutOfMemory)|memory space (?:smem|vmem|cmem|sflag)|Exceeded (?:smem|vmem|cmem|scoped vmem) capacity|illegal memory access|Memory access fault by GPU|HSA_STATUS_ERROR_(?!OUT_OF)|aicore exception|error code:? ?507\d{3}|device-side assert|misaligned address|OutOfResources|unspecified launch failure|invalid (?:argument|configuration)"
-                   r"|PTXAS|ptxas|triton.*(?:Error|failed)|CUBLAS_STATUS_(?!ALLOC)|CUDNN_STATUS|flash_?attn|AlignedAllocator|Failed to allocate memory for batch_|No valid triton"
-                   r"|CompilationError|InductorError|nvcc|torch\._dynamo"),
-        ("nccl", r"NCCL|nccl|ProcessGroup|DistBackendError|DistNetworkError|gloo|all-?reduce"),
-        # over plain HTTP a service is asked by its client, a hub is not: what a caller met
-        ("client", r"\bHTTPConnectionPool\(host=|timed out .{0,30}(?:waiting for|awaiting) (?:the |a )?(?:first (?:token|byte)|response|completion|answer|headers)\b"),
-        ("network", r"ConnectionError|Connection refused|Max retries exceeded|Name or service not known|Temporary failure in name|SSLError|HTTPError|ConnectTimeout|ReadTimeout"
-                    r"|Address already in use|LocalEntryNotFoundError|couldn't connect|50[234] Server Error|4\d\d Client Error|GatedRepo|offline mode|HTTP status (?:client|server) error|Too Many Requests|Gateway Time-?out"
-                    r"|[Ff]ailed to (?:fetch|download)\b.{0,60}\b(?:hub|model|weights|file|url|repo\w*)"),
-        ("missing-file", r"FileNotFoundError|No such file|not a valid model identifier|Repo id must be|RepositoryNotFoundError|Cannot find any model weights|does not appear to have"
-                         r"|ModuleNotFoundError|No module named|ImportError|cannot import name|EntryNotFound|PermissionError|Permission denied|No space left on device|Invalid repository"),
-        ("client", r"maximum context length|BadRequest|longer than the maximum model length|RequestValidationError|prompt is too long|exceeds model's maximum|pre-allocated encoder cache|maximum model length"
-                   r"|Token id \S+ is out of vocabulary|data_parallel_rank \S+ is out of range|out of range for messages|chat template render\w* timed out|prompt_logprob_token_ids has"),
-        ("bad-argument", r"must be divisible|is greater than the derived max_model_len|invalid literal|ValidationError|validation error|unrecognized arguments|invalid choice"
-                         r"|smaller than max_model_len|must be greater than or equal|larger than the number of available GPUs|cannot be larger than the number|not supported|does not match"
-                         r"|Unknown quantization|not recognized|Invalid value|must be (?:one of|less than|a |an |between|positive|in )|expected one argument|unexpected keyword|required positional"
-                         r"|Value error|ambiguous option|Unsupported|Not enough allowed NUMA|KeyError|TypeError|AttributeError|NotImplementedError|JSONDecodeError|exceeds the total number of available"
-                         r"|placement group|incompatible|Unknown|not a multiple|AssertionError|ValueError|invalid"
-                         r"|cannot be (?:larger|greater) than (?:the )?\w*max_model_len|VLLM_ALLOW_LONG_MAX_MODEL_LEN|out of range for \w+=|assigned_physical_gpu_ids"),
-    )
-)  # fmt: skip
+    (kind, regex(shape.replace("\n", "").replace("NOT_ROOM", NOT_ROOM), re.I))
+    for kind, shape in read("errors")["kinds"]
+)
+"""Kinds of errors by their words, the first that fits (`vocabulary/errors.toml`)."""
 
 
 def error_kind(exception: str | None, text: str) -> str:

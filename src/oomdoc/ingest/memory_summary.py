@@ -18,7 +18,7 @@ powers of 1000. Told is what there is now of all pools together. Known from torc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.record import HEAD, peel
+from oomdoc.ingest.vocabulary.quantity import read as read_list
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -38,12 +39,7 @@ _RULE = "|" + "=" * 75 + "|"
 RULE = _RULE.encode()
 """The line above a table."""
 _QUOTED_LINES = 400  # held before they are read; a table has 40, and several may follow without a line between them
-_METRICS = {
-    "Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
-    "GPU reserved memory": "reserved_bytes", "Non-releasable memory": "inactive_split_bytes", "Allocations": "allocation",
-    "Active allocs": "active", "GPU reserved segments": "segment", "Non-releasable allocs": "inactive_split",
-    "Oversize allocations": "oversize_allocations", "Oversize GPU segments": "oversize_segments",
-}  # fmt: skip
+_METRICS: Mapping[str, str] = read_list("names")["allocator_rows"]
 _OTHERS = ("Metric", "from large pool", "from small pool")
 """Rows that tell no metric of the whole."""
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6}

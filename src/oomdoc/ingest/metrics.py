@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from oomdoc.evidence.tables import Batch
@@ -27,6 +27,7 @@ from oomdoc.ingest import device_metrics
 from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import exporters, meanings
+from oomdoc.ingest.vocabulary.quantity import read as read_list
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import parse_time, show_bytes
@@ -48,11 +49,7 @@ _DOCUMENTED = ("# HELP", "# TYPE", "# EOF", "# UNIT")
 YEARS = (6.3e8, 7.3e9)  # 1990 to 2200: a stamp outside is none
 CONFIG = ("vllm:cache_config_info", "vllm:cache_config")
 """Series whose labels are the engine's cache configuration."""
-_FIGURES = {
-    "num_gpu_blocks": "num_gpu_blocks", "block_size": "block_size",
-    "kv_cache_size_tokens": "kv_pool_tokens", "kv_cache_max_concurrency": "max_concurrency",
-    "gpu_memory_utilization": "gpu_memory_utilization",
-}  # fmt: skip
+_FIGURES: Mapping[str, str] = read_list("names")["config_figures"]
 _BRACES = r"\{(?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*\}"
 _NAME = regex(rf"([A-Za-z_:][\w:]*)({_BRACES})?[ \t]*")
 # a stamp is milliseconds in Prometheus' own text, seconds in OpenMetrics, which also appends exemplars

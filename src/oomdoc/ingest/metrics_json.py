@@ -43,7 +43,7 @@ _LISTS = ((), ("result",), ("results",), ("series",), ("frames",))
 """What a list of series is called; whoever gathers answers keeps them under a name of the kind, or under none."""
 _LINE = regex(rb'\s*\{"metric"\s*:\s*\{')
 _SHAPES = regex(
-    rb'"resultType"\s*:\s*"(?:matrix|vector)"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
+    rb'"resultType"\s*:\s*"(?:matrix|vector)"|"vllm:\w+"\s*:\s*\[\s*\{\s*"metric"|"metric"\s*:\s*\{\s*"__name__"\s*:|"frames"\s*:\s*\[\s*\{\s*"schema"\s*:'
 )
 
 
@@ -75,23 +75,25 @@ class _Answers:
         self._columns = {name: [] for name in ("line", "t", "name", "labels", "value")}
         self.ready = 0
 
-    def value(self, line: int, value: Any, depth: int = 0) -> None:
-        """A series, or whatever holds series."""
+    def value(self, line: int, value: Any, asked: str | None = None, depth: int = 0) -> None:
+        """A series, or whatever holds series; `asked` is the series that was asked for, by the query or the key above."""
         if isinstance(value, list) and depth < 8:
             for entry in value:
-                self.value(line, entry, depth + 1)
+                self.value(line, entry, asked, depth + 1)
         elif isinstance(value, dict):
             if isinstance(value.get("metric"), dict) and ("values" in value or "value" in value):
-                self._series(line, value["metric"], value)
+                self._series(line, value["metric"], value, asked)
             elif isinstance(value.get("schema"), dict):
                 self._frame(line, value)
             elif depth < 8:
-                for entry in value.values():
-                    self.value(line, entry, depth + 1)
+                if isinstance(query := value.get("query", value.get("expr")), str):
+                    asked = asked_for(query)
+                for key, entry in value.items():
+                    self.value(line, entry, kept_name(key) or asked, depth + 1)
 
-    def _series(self, line: int, metric: Mapping[str, Any], series: Mapping[str, Any]) -> None:
+    def _series(self, line: int, metric: Mapping[str, Any], series: Mapping[str, Any], asked: str | None) -> None:
         labels = {key: label for key, label in metric.items() if isinstance(label, str)}
-        name = labels.pop("__name__", None)
+        name = labels.pop("__name__", None) or asked
         values, times = series.get("values"), series.get("timestamps")
         if name is None:
             if not self._of_load(metric, values):
@@ -220,6 +222,21 @@ def _kept(name: str) -> str | None:
     return next((match.quantity.column[1:] for match in meanings(name) if match.strong and match.quantity.column.startswith(":vllm:")), None)  # fmt: skip
 
 
+_PLAIN = regex(
+    r"(?:(?:sum|max|min|avg) ?(?:(?:by|without) ?\([^()]*\))? ?\( ?)?(?P<name>[A-Za-z_:][\w:]{3,100})(?:\{[^{}]*\})? ?\)?"
+)
+
+
+def asked_for(query: str) -> str | None:
+    """The series whose values a query gives as they are, or their sum; None for one that computes.
+
+    >>> asked_for("sum by (pod) (vllm:num_requests_waiting)"), asked_for("rate(vllm:num_preemptions_total[5m])")
+    ('vllm:num_requests_waiting', None)
+    """
+    found = _PLAIN.fullmatch(query.strip())
+    return kept_name(found["name"]) if found else None
+
+
 def _text(labels: Mapping[str, str]) -> str | None:
     """Labels as Prometheus' text writes them, in order."""
     escaped = (
@@ -240,12 +257,15 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     chunks = itertools.chain([] if first is None else [first], stream)
 
     def whole(way: tuple[str, ...]) -> bool:
-        return (lines and way == ()) or (way[-1:] == (ITEM,) and way[-2:-1] in _LISTS)
+        return (lines and way == ()) or (
+            way[-1:] == (ITEM,) and (len(way) == 2 or way[-2:-1] in _LISTS or kept_name(way[-2]) is not None)
+        )
 
     try:
         for piece in pieces(chunks, whole):
             if piece.path[-1:] == (ITEM,) or (lines and not piece.path):
-                answers.value(piece.line, piece.value)
+                keyed = (kept_name(step) for step in piece.path if step != ITEM)
+                answers.value(piece.line, piece.value, next(filter(None, keyed), None))
             elif piece.path[-1:] == ("error",) and isinstance(piece.value, str):
                 answers.rows.problem(piece.line, "the query failed", piece.value)
             if answers.ready >= _FLUSH_ROWS:

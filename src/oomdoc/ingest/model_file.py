@@ -22,19 +22,13 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Head, Rows
 from oomdoc.ingest.json_pieces import BrokenError, mapping, pieces
+from oomdoc.ingest.vocabulary.quantity import read as read_list
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 KIND = "model-file"
 
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "max_sequence_length"),
-    "num_hidden_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "num_attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "num_key_value_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
-    "head_dim": ("head_dim", "kv_channels", "attention_head_dim"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
-}  # fmt: skip
+_NAMES: Mapping[str, list[str]] = read_list("names")["model_keys"]
 """A flag and what configs call it."""
 _INNER = ("text_config", "llm_config", "language_config", "language_model", "thinker_config")
 _CAP = 1 << 40  # no count of a model is larger; a larger one is damage

@@ -138,8 +138,7 @@ class Readings:
         """The moment of the readings that follow."""
         self._t = self._elapsed = None
         if moment["full"]:
-            text = moment["full"].replace("/", "-")
-            self._t = parse_time(text if text.count(":") > 1 else text[:16] + ":00")
+            self._t = parse_time(moment["full"])
             return
         count = moment["count"] or moment["count2"]
         if count:

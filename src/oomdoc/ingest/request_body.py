@@ -21,6 +21,22 @@ _KEYS = regex(r"\"(?:messages|prompt|prompt_logprobs|echo)\"\s*:")
 _MEDIA = regex(r"\"(?:type)\"\s*:\s*\"(?:image|video|audio|input_audio)\w*\"")
 
 
+_QUOTED = regex(
+    rb"(?i)\b(?:prompt|question|user[ _](?:input|message|text|said))s?(?: \w{1,12}){0,3}[\"']?\s?[:=] ?[\"'](?!\W*$)"
+)
+_CLOSED = regex(rb"[^\s,(\[{=:][\"'](?=[\s,;)\]}])")
+
+
+def quotes_prompt(before: bytes) -> bool:
+    """Whether what stands before a place in a line opens the quotation of a prompt, and does not close it: a user may ask about any log.
+
+    >>> quotes_prompt(b"slot 1 | prompt text begins: 'Explain: "), quotes_prompt(b"prompt='a b', 3 tokens: "), quotes_prompt(b"prompt eval time = 4 ms, ")
+    (True, False, False)
+    """
+    opened = _QUOTED.search(before)
+    return opened is not None and _CLOSED.search(before, opened.end()) is None
+
+
 def asks(text: str) -> Iterator[dict[str, Any]]:
     """The notes that a body gives; nothing where the text is none, or asks for nothing of the kind."""
     value = loads(text) if text.lstrip()[:1] == "{" and _KEYS.search(text) else None

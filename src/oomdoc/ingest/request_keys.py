@@ -106,11 +106,7 @@ _PARTS = frozenset(
     map(_fold, ("system_tokens", "user_tokens", "prefix_tokens", "system_prompt_tokens", "user_prompt_tokens"))
 )
 """Parts of a prompt: together they are the prompt where its own count is not told."""
-_WHAT = {
-    "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
-    "request.latency": "latency", "request.ttft": "ttft", "request.status": "status", "request.end": "end",
-    "request.tenant": "tenant", "request.replica": "replica", "request.upstream": "latency",
-}  # fmt: skip
+WHAT: Mapping[str, str] = read("names")["request_parts"]
 _DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}
 
 
@@ -120,7 +116,7 @@ def _by_vocabulary(name: str) -> Meaning | None:
     Whose a request is and who served it are said by weak names as well (`tenant?`): they count where no other says so.
     """
     for match in meanings(name):
-        what = _WHAT.get(match.quantity.id)
+        what = WHAT.get(match.quantity.id)
         if what and (match.strong or (what == "latency" and _DIVISORS.get(match.unit))):
             return Meaning(what, _DIVISORS.get(match.unit, 0.0), _fold(name) == "inputtokens")
         if what in WEAKLY and not match.told and not is_irrelevant(name):

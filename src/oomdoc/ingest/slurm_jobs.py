@@ -1,7 +1,9 @@
-"""What `sacct` tells of jobs and their steps: what memory was asked for, the most that a step held, and how a job ended.
+"""What `sacct` and `seff` tell of jobs and their steps: what memory was asked for, the most that a step held, and how a job ended.
 
     48211|llm-serve|OUT_OF_MEMORY|0:125||64G               JobID, JobName, State, ExitCode, MaxRSS, ReqMem
     48211.batch|batch|OUT_OF_MEMORY|0:125|67031412K|
+    Memory Utilized: 63.92 GB                              of the job that is named above it
+    Memory Efficiency: 99.88% of 64.00 GB
 
 Columns are found by their names; `intake.ruled` has put those of the fixed width between bars. `ExitCode` is status and signal, and 0:125 is
 Slurm's own for a job that ran out of memory, which a row of its own tells (`host_events`). Of a job and its steps one end is told, that of
@@ -19,7 +21,10 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
-ANCHORS = (b"JobID",)
+ANCHORS = (b"JobID", b"Memory Utilized: ")
+_OF_SEFF = regex(
+    r"Job ID: (?P<job>\d{1,10})\b|Memory Utilized: (?P<held>[\d.]{1,12} ?[KMGT]B)|Memory Efficiency: [\d.]{1,9}% of (?P<asked>[\d.]{1,12} ?[KMGT]B)"
+)
 _ENDED = regex(r"(?P<status>\d{1,3}):(?P<signal>\d{1,3})")
 _ASKED = regex(r"(?P<size>\d[\d.]{0,12}[KMGT])n?")
 _OWN = 125
@@ -34,11 +39,13 @@ class Jobs:
         self._ends: dict[str, tuple[int, str, int]] = {}
         self._held: list[tuple[int, dict[str, Any]]] = []
         self._names: dict[str, str] = {}
+        self._job = ""
 
     def chunk(self, chunk: Chunk, named: bool) -> None:
         """Read a chunk in which a header stands (`named`), or that goes on with a table."""
         if named or self._header:
             for number, raw in chunk.lines(1000):
+                self._efficiency(number, raw)
                 self._row(number, [cell.strip() for cell in raw.strip().strip("|").split("|")], raw)
 
     def _row(self, number: int, cells: list[str], raw: str) -> None:
@@ -59,11 +66,24 @@ class Jobs:
         if ended and signal != _OWN and (code := -signal or int(ended["status"])):
             self._ends.setdefault(job, (number, name, code))
 
+    def _efficiency(self, number: int, raw: str) -> None:
+        """A line of `seff`, whose units are of 1024."""
+        found = _OF_SEFF.match(raw)
+        if found is None:
+            return
+        self._job = found["job"] or self._job
+        if found["held"]:
+            self._held.append(
+                (number, {"name": f"job {self._job}".strip(), "bytes": parse_size(found["held"], binary=True)})
+            )
+        elif found["asked"]:
+            self._limits.setdefault(self._job, (number, found["asked"]))
+
     def take(self) -> Iterator[Batch]:
         """The rows."""
         rows = Rows()
         for job, (number, size) in self._limits.items():
-            rows.add("note", number, topic="container-limit", value=float(parse_size(size, binary=True) or 0), text=f"job {job}: ReqMem {size}")  # fmt: skip
+            rows.add("note", number, topic="container-limit", value=float(parse_size(size, binary=True) or 0), text=f"job {job}: asked for {size}")  # fmt: skip
         for number, name, code in self._ends.values():
             rows.add("process_exit", number, name=name, exit_code=code)
         for number, row in self._held:

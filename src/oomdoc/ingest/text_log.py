@@ -33,6 +33,7 @@ from oomdoc.ingest.alike import Alike, alone
 from oomdoc.ingest.base import TEXT_CAP, Head, Pattern, Rows, check_patterns
 from oomdoc.ingest.program_text import SHOWN_CODE
 from oomdoc.ingest.record import HEAD, Clock, Record, decode, peel, read_record
+from oomdoc.ingest.request_body import quotes_prompt
 from oomdoc.ingest.text_form import is_log_line
 from oomdoc.intake.scan import Chunk, Hit, LiteralScan
 from oomdoc.regexes import regex
@@ -241,7 +242,7 @@ class Reader:
             if not at_begin <= hit.at < at_end:
                 at_begin, at_end = _piece(data, hit)
                 record = read_record(hit.line, decode(data[at_begin:at_end]), clock)
-                refused = _is_echo(data, at_begin, record)
+                refused = _is_echo(data, at_begin, hit.at, record)
                 # JSON logging keeps a whole traceback in one record: each of its lines is read by itself
                 pieces = [(text, set()) for text in _lines_of(record.text)]
                 if refused:
@@ -421,12 +422,11 @@ def _piece(data: bytes, hit: Hit) -> tuple[int, int]:
     return (begin or hit.begin), (end if end >= 0 else hit.end)
 
 
-def _is_echo(data: bytes, begin: int, record: Record) -> bool:
-    """Whether the hit stands in text that says nothing of now: a request echo, an access line, a data line, code shown around an error."""
-    shown = SHOWN_CODE.match(record.text) or (
-        _DATA_LINE.match(record.text) and _DATA_LINE.match(decode(data[begin : begin + 40]))
-    )
-    return bool(_ECHO.match(record.text) or (shown and not record.headed))
+def _is_echo(data: bytes, begin: int, at: int, record: Record) -> bool:
+    """Whether the hit stands in text that says nothing of now: what a request asks, an access line, a data line, code shown around an error."""
+    listed = _DATA_LINE.match(record.text) and _DATA_LINE.match(decode(data[begin : begin + 40]))
+    shown = (listed or SHOWN_CODE.match(record.text)) and not record.headed
+    return bool(shown or _ECHO.match(record.text)) or quotes_prompt(data[begin:at])
 
 
 def _whole_stats(data: bytes, end: int, text: str) -> str:

@@ -13,6 +13,7 @@ import re
 from typing import Any
 
 from oomdoc.ingest.base import phrases
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size
 
@@ -87,19 +88,7 @@ def _device_of(text: str) -> str | None:
     return next((name for name, words in _DEVICES if words.search(text)), None)
 
 
-ANCHORS = (
-    "out of memory", "Out of Memory", "OutOfMemory", "OutOfDeviceMemory", "OUT_OF_MEMORY", "OUT_OF_DEVICE_MEMORY", "ailed to allocate", "nable to allocate", "llocation of ",
-    "emory allocation failed", "ot enough space to allocate", "ot enough memory to allocate", "Insufficient Memory", "emory resources are exhausted", "ttempting to allocate", "ttempting to reserve",
-    "Tried to allocate", "would exceed allowed memory", "OutOfMemoryError: CUDA out of memory", "HIP out of memory", "hipErrorOutOfMemory", "HIP error: out of memory", "failed with OOM",
-    "NVML_SUCCESS == r", "Cuda failure", "Failed to CUDA calloc", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED",
-    "Hip failure", "HIP failure", "Failed to HIP calloc", "hipMalloc failed", "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "NPU out of memory", "aclrtMalloc", "rtMalloc",
-    "EL0004:", "ERR00006", "NPU error", "XPU out of memory", "RESULT_ERROR_OUT_OF_", "PI_ERROR_OUT_OF_RESOURCES", "sycl::", "MPS backend out of memory",
-    "PT_DEVMEM", "HPU out of memory", "synStatus", "RESOURCE_EXHAUSTED:", "ran out of memory trying", "Error Code 2: OutOfMemory", "Cuda Runtime (out of memory)", "Requested amount of GPU memory",
-    "OutOfMemory (Requested size", "[TRT", "cudaMalloc failed: out of memory", "ggml_", "unable to allocate CUDA", "unable to allocate ROCm",
-    "unable to allocate Vulkan", "unable to allocate SYCL", "OutOfMemoryError: Out of memory", "Out of memory allocating",
-    "ot enough memory to handle", "due to insufficient GPU memory", "due to insufficient device memory", "That was not possible",
-    "Triton Error [CUDA]", "CUDA driver error: out of", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA error: out of memory", "CUDA Error: out of memory",
-)  # fmt: skip
+ANCHORS: tuple[str, ...] = tuple(read("errors")["device_memory"])
 """Literals of which one stands in every such message (see `ingest.base.Pattern` for what an anchor may hold)."""
 
 # A message that speaks about memory without being a failure of this allocation

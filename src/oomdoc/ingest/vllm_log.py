@@ -16,6 +16,7 @@ import re
 from typing import Any
 
 from oomdoc.ingest.base import Convert, Pattern, Sample, interval, proved
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.regexes import regex
 from oomdoc.units import GIB
 
@@ -699,9 +700,4 @@ PATTERNS: tuple[Pattern, ...] = (
 REFUSAL_OPENINGS = ("To serve at least one request with", "model's max seq len (", "Free memory on device")
 """How the engine's long refusals begin: where such a line says no more, the rest stands in the lines below it."""
 
-LANDMARKS = (
-    "profile_cudagraph_memory", "determine_available_memory", "determine_num_available_blocks", "profile_num_available_blocks",
-    "profile_run", "_dummy_sampler_run", "_dummy_pooler_run", "capture_model", "load_model", "create_weights", "execute_model",
-    "initialize_kv_cache", "_initialize_kv_caches", "compile_or_warm_up_model", "kernel_warmup", "init_device", "process_weights_after_loading",
-    "_allocate_kv_cache", "allocate_gpu_cache", "_get_workspace_buffer", "_get_prompt_logprobs_dict", "embed_multimodal", "get_multimodal_embeddings",
-)  # fmt: skip
+LANDMARKS: tuple[str, ...] = tuple(read("lists")["landmarks"].split())

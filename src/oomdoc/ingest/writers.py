@@ -4,13 +4,15 @@ What stands before each line names its writer. Two engines read as one would sha
 each gets a reader of its own, and its rows a source of its own: `all.log[llm-1]`. The first engine of a file keeps `all.log`, and so
 does everything that no engine wrote. Lines keep their numbers: for the others they are empty.
 
-Ranks of one engine (`srun -l`, Ray) stay together.
+Ranks of one engine (`srun -l`, Ray) stay together. In a session what `kubectl logs POD` or `docker logs NAME` answered is of that pod or
+container, up to the next command.
 """
 
 from __future__ import annotations
 
 import re
 
+from oomdoc.ingest.prompts import typed
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
@@ -34,6 +36,16 @@ _FORMS += (
 )
 _RECORD = rb"[^\n]{0,120}?(?<![A-Z])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d\d-\d\d \d\d:\d\d:\d\d )?\[?[\w./-]{1,80}\.py:\d"
 """A record of the engine behind a prefix (vllm/logger.py, 0.1.7 to 0.30)."""
+_LOGS = regex(
+    r"(?:sudo )?(?:kubectl|oc|docker|podman|nerdctl|crictl)(?: -\S+(?: (?!logs )[\w.-]+)?)* logs (?P<asked>[^|>#;&]*)"
+)
+_OPTION = regex(
+    r"(?<!\S)(?:-[nct]|--(?:namespace|container|tail|since|since-time|until|context|limit-bytes))[ =]\S+|(?<!\S)-\S+|(?<!\S)\d(?=\s*$)"
+)
+_STARTS = regex(
+    r"^[\w./ =-]{0,80}\b(?:run|up|start|restart|apply|create|install|upgrade|rollout|scale|serve)\b(?![-.])"
+)
+_NAMED = regex(r"\s*(?:[a-z.]{2,40}/)?([A-Za-z0-9][\w.-]{0,252})\s*")
 _ANY = tuple(regex(form, re.M) for form in _FORMS)
 _ENGINE = tuple(regex(form + _RECORD, re.M) for form in _FORMS)
 
@@ -46,14 +58,18 @@ class Writers:
         self._begun = False
         self._first = b""
         self._apart: set[bytes] = set()
+        self._typed = False
+        self._answers = b""
+        self._starts = False
 
     def split(self, chunk: Chunk) -> list[tuple[str, Chunk]]:
         """The chunk by writer; "" is the first engine and everybody who is none. Mostly that is all of it."""
         if not self._begun:
             self._begun = True
             self._form = _form_of(chunk.data)
+            self._typed = b" logs " in chunk.data
         if self._form is None:
-            return [("", chunk)]
+            return self._by_command(chunk) if self._typed else [("", chunk)]
         engines = list(dict.fromkeys(_ENGINE[self._form].findall(chunk.data)))
         if not self._first and engines:
             self._first = engines[0]
@@ -72,10 +88,37 @@ class Writers:
             if name and name != self._first and name not in self._apart and record.match(line):
                 self._apart.add(name)
             owner.append(name if name in self._apart else b"")
-        return [
-            (name.decode("ascii", "replace"), chunk._replace(data=_of(name, owner, lines)))
-            for name in sorted({b"", *owner})
-        ]
+        return _parts(chunk, owner, lines)
+
+    def _by_command(self, chunk: Chunk) -> list[tuple[str, Chunk]]:
+        """What commands for logs were answered, each by whose log was asked for. A session that starts a server is about that one."""
+        lines = _lines(chunk.data)
+        owner: list[bytes] = []
+        for line in lines:
+            command = typed(line[:400].decode("utf-8", "replace"))
+            if command is not None:
+                self._starts = self._starts or _STARTS.search(command) is not None
+                self._answers = b"" if self._starts else logged(command).encode()
+            owner.append(self._answers if command is None else b"")
+        return _parts(chunk, owner, lines)
+
+
+def logged(command: str) -> str:
+    """Whose log a command asks for; "" for another command, or one that names several.
+
+    >>> logged("kubectl -n llm logs rank-0 --previous | tail -2"), logged("docker logs --tail 14 web1 2>&1"), logged("kubectl logs -l app=x"), logged("oc logs deploy/web")
+    ('rank-0', 'web1', '', 'web')
+    """
+    found = _LOGS.match(command)
+    named = _NAMED.fullmatch(_OPTION.sub("", found["asked"])) if found and " -l" not in command else None
+    return named[1] if named else ""
+
+
+def _parts(chunk: Chunk, owner: list[bytes], lines: list[bytes]) -> list[tuple[str, Chunk]]:
+    return [
+        (name.decode("ascii", "replace"), chunk._replace(data=_of(name, owner, lines)))
+        for name in sorted({b"", *owner})
+    ]
 
 
 def _form_of(data: bytes) -> int | None:

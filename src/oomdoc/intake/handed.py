@@ -12,6 +12,7 @@ one pass before anything reads the source:
     <pre>, <table>                               text, and a row a line between bars
     codes of a terminal, a mail's =C2=A0, ||a||b||   `pasted`
     a line of dashes below a header              a row a line between bars, where cells are blank
+    1M-blocks in the header of `df`              the unit behind each number
     two panes of a screen, a bar between         the left one, below it the right one
     breaks at 80, 100, 120 ... columns           the whole line stands where its first piece stood, the others are empty
     {"output": "first\\nsecond"}                  lines of their own
@@ -30,7 +31,7 @@ from typing import NamedTuple
 
 from oomdoc.intake.pasted import is_quoted_printable, marks, unquoted
 from oomdoc.intake.queries import is_answer, lines_of
-from oomdoc.intake.ruled import has_blank_cells, unruled
+from oomdoc.intake.ruled import has_blank_cells, has_blocks, unblocked, unruled
 from oomdoc.intake.scan import Chunk, whole
 from oomdoc.regexes import regex
 
@@ -70,6 +71,8 @@ def handed(head: bytes) -> Handed | None:
         return Handed("latex", _by_line(_of_latex))
     if b"--- -" in head and has_blank_cells(head):
         return Handed("ruled", unruled)
+    if has_blocks(head):
+        return Handed("blocks", unblocked)
     lines = _lines(head)
     if prefix := _prefix(lines):
         return Handed("prefix", _by_line(lambda line: _cut(line, prefix)))

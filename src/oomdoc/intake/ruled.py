@@ -1,14 +1,21 @@
-"""Tables whose columns are told by a line of dashes below the header, and by nothing else: Slurm, PowerShell, SQLite, SQL*Plus.
+"""Tables that their header, or what stands below it, tells how to read: between bars, and with the units in their cells.
 
     JobID           JobName      State     MaxRSS     ReqMem
     ------------ ---------- ---------- ---------- ----------
     48211         llm-serve OUT_OF_ME+                   64G
 
-Where a cell is blank, nobody can say by the gaps which one it is. Such a table becomes one between bars, line by line.
+A line of dashes below the header (Slurm, PowerShell, SQLite, SQL*Plus) tells the columns: where a cell is blank, nobody can say by the
+gaps which one it is. Such a table becomes one between bars, line by line.
+
+    Filesystem     1M-blocks  Used Available Use% Mounted on         Filesystem     Size  Used Available Use% Mounted on
+    shm                   64     3        61   5% /dev/shm           shm                   64M     3M        61M   5% /dev/shm
+
+`df` tells the unit of bare numbers in its header.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from oomdoc.intake.scan import Chunk
@@ -59,4 +66,35 @@ def unruled(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
         lines = chunk.data.split(b"\n")
         for place, row, _ in list(_barred(lines)):
             lines[place] = row
+        yield chunk._replace(data=b"\n".join(lines))
+
+
+_BLOCKS = regex(rb"\b1(?P<unit>[MG]|048576)-(?:blo\w{2,5}|Bl\xc3\xb6cke)")
+_SIZED = regex(rb"(?P<name>.*\S)(?P<sizes>(?:\s+\d{1,15}){3})(?P<rest>\s+(?:\d{1,3}%|-)\s+/.*)", re.S)
+_ENDS = regex(rb"(?<=\d)(?=\s|$)")
+
+
+def has_blocks(head: bytes) -> bool:
+    """Whether `df` lists file systems in blocks of a MiB or of a GiB.
+
+    >>> has_blocks(b"Filesystem     1M-blocks  Used Available Use% Mounted on"), has_blocks(b"Filesystem     1K-blocks  Used")
+    (True, False)
+    """
+    return _BLOCKS.search(head) is not None
+
+
+def unblocked(pieces: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The rows of such lists with their unit behind each number; all other lines as they are."""
+    unit = b""
+    for chunk in pieces:
+        lines = chunk.data.split(b"\n")
+        for place, line in enumerate(lines):
+            if head := _BLOCKS.search(line):
+                told = head["unit"]
+                unit = told if told in b"MG" else b"M"
+                lines[place] = line[: head.start()] + b"Size".rjust(head.end() - head.start()) + line[head.end() :]
+            elif unit and (row := _SIZED.fullmatch(line)):
+                lines[place] = row["name"] + _ENDS.sub(unit, row["sizes"]) + row["rest"]
+            elif line.strip():
+                unit = b""
         yield chunk._replace(data=b"\n".join(lines))

@@ -14,7 +14,7 @@ from oomdoc.regexes import regex
 from oomdoc.scene.got_over import got_over, models_of
 from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import WENT_ON_S, Life, in_year_of, long_before
-from oomdoc.scene.places import SAME_SIZE, is_engine, workload_of
+from oomdoc.scene.places import JOB_LOG, SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
 from oomdoc.scene.told import alike, is_of_client, is_quoted, said_by
 from oomdoc.units import show_bytes, show_seconds
@@ -45,9 +45,10 @@ _NAMED = {
 
 def others(store: Tables, lives: Sequence[Life]) -> Others:
     """The sources that are about other programs or other servers, and the names that the server goes by."""
-    known = _programs(store)
+    asked = logs_asked_for(store)
+    known = _programs(store, asked.keys())
     if not lives:
-        return known
+        return Others(known.kin, {**known.strangers, **asked})
     logs = other_logs(store, lives)
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
@@ -59,14 +60,16 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
         **servers,
         **logs,
         **logs_of_other_pods(store, lives),
+        **logs_of_earlier_jobs(lives),
         **sisters(lives),
         **sisters_of_a_container(store, lives),
+        **asked,
     }
     return Others(known.kin, {**known.strangers, **apart})
 
 
-def _programs(store: Tables) -> Others:
-    """The sources that are about other programs."""
+def _programs(store: Tables, apart: Set[str]) -> Others:
+    """The sources that are about other programs; those in `apart` are known to be another's."""
     if not any(table in store.filled for table in (*_NAMED, "oom", "log_error", "described")):
         return Others()
     kin_words: set[str] = set()
@@ -75,7 +78,7 @@ def _programs(store: Tables) -> Others:
         kin_words |= words_of(str(row["value"]))
     # a text that only names the engine may be of the program that it is called after: a copy of the weights, a proxy
     quoting = {row["source"] for row in store.rows_of("SELECT source FROM main.source WHERE rows = 0 AND names_engine")}
-    for source in serving - quoting:
+    for source in serving - quoting - apart:
         kin_words |= words_of(source.rsplit("/", 1)[-1])
     kin = Kin(frozenset(kin_words), frozenset(serving))
     names: dict[str, set[str]] = {}
@@ -319,6 +322,63 @@ def logs_of_other_pods(store: Tables, lives: Sequence[Life]) -> dict[str, str]:
         if pod and workload_of(pod) not in own:
             found[source] = f"the log of another pod, {pod}"
     return found
+
+
+WORKED_S = 3600.0
+"""A job that has worked for an hour has got over what ended the one before it in its first minutes: loads, captures and warm-ups take less."""
+
+
+def logs_of_earlier_jobs(lives: Sequence[Life]) -> dict[str, str]:
+    """Logs of batch jobs that never served, where a later job, whose log is here, came up, has worked for an hour and has not failed.
+
+    A batch system numbers its jobs as they come.
+    """
+    jobs: dict[int, list[Life]] = {}
+    for life in lives:
+        if found := JOB_LOG.search(life.source):
+            jobs.setdefault(int(found["job"]), []).append(life)
+    working = {
+        job: max(life.at_work_t - life.begin_t for life in own if life.at_work_t and life.begin_t)
+        for job, own in jobs.items()
+        if all(life.served and life.end in ("open", "stopped") and life.at_work_t and life.begin_t for life in own)
+    }
+    last = max((job for job, worked in working.items() if worked > WORKED_S), default=0)
+    return {
+        life.source: f"the log of job {job}, and the later job {last} has worked for {show_seconds(working[last])}"
+        for job, own in jobs.items()
+        for life in own
+        if job < last and last == max(jobs) and not any(each.served for each in own)
+    }
+
+
+def logs_asked_for(store: Tables) -> dict[str, str]:
+    """Logs that commands asked for by the name of a pod, where the server goes by the name of another one that is listed beside it.
+
+    Who is asked for the model `chat-14b` is `chat14-5b4d8f9c44-7hzmk`.
+    """
+    asked = {row["source"]: found[1] for row in store.rows_of("SELECT DISTINCT source FROM main.source") if (found := _OF_WRITER.search(row["source"]))}  # fmt: skip
+    if not asked:
+        return {}
+    served = {_bare(row["name"]) for row in _rows(store, "engine_flag", "flag = 'served_model_name'", "DISTINCT value AS name")}  # fmt: skip
+    named = 'regexp_extract(labels, \'model_name="([^"]+)"\', 1)'
+    served |= {
+        _bare(row["name"])
+        for row in _rows(store, "metric", "name LIKE 'vllm:%'", f"DISTINCT coalesce({named}, '') AS name")
+    }
+    pods = {row["pod"] for row in _rows(store, "container", "pod IS NOT NULL", "DISTINCT pod")}
+    listed = {workload_of(pod): _bare(workload_of(pod)) for pod in pods}
+    own = {name for name, bare in listed.items() if len(bare) >= _TELLING and any(bare.startswith(each) or each.startswith(bare) for each in served if len(each) >= _TELLING)}  # fmt: skip
+    return {source: f"the log of another pod, {pod}" for source, pod in asked.items() if own and pod in pods and workload_of(pod) not in own}  # fmt: skip
+
+
+_OF_WRITER = regex(r"\[([\w.-]+)\]$")
+_TELLING = 4
+"""Letters and digits of a name that tell it from others."""
+
+
+def _bare(name: str) -> str:
+    """A name without what stands between its words: `chat-14b` and `chat14b` are one."""
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _depth(lives: Sequence[Life]) -> int:

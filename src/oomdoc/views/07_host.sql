@@ -49,16 +49,16 @@ WITH near AS (
   -- the kernel ended somebody else because the whole host was full: the server was not ended by that
   SELECT source, line, whose FROM main.relation WHERE of_table = 'host_event' AND whose IN ('near', 'unknown')
 ), event AS (
-  SELECT h.*, h.source || ':' || h.line AS ref, n.whose IS NOT DISTINCT FROM 'near' AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AS beside,
+  SELECT h.*, h.source || ':' || h.line AS ref, nullif(regexp_extract(h.text, '(?:StepId=|^)(\d{3,10})', 1), '') AS job, n.whose IS NOT DISTINCT FROM 'near' AND h.kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AS beside,
     -- 45 is the clean-up behind a process that ended, whatever ended it (NVIDIA's catalogue of Xid errors); one at another time than the server's, or at one that nobody can compare, explains nothing
     h.kind = 'xid' AND count IS DISTINCT FROM 45 AND n.whose IS DISTINCT FROM 'unknown' AS of_driver
   FROM host_event h
   LEFT JOIN near n ON n.source = h.source AND n.line = h.line
 ),
 folded AS (
-  SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (
-    kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND NOT beside
-  ) AS oom_kills,
+  SELECT count(DISTINCT coalesce(pid::VARCHAR, ref)) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill') AND NOT beside)
+    -- Slurm tells one end of a job by each of its steps, by `srun` and in its list of jobs: a line that names no job is of one that is named
+    + greatest(count(DISTINCT job) FILTER (kind = 'slurm-oom-kill' AND NOT beside), count(DISTINCT kind) FILTER (kind = 'slurm-oom-kill' AND NOT beside)) AS oom_kills,
     min_by(
       ref, (process IS NULL AND bytes IS NULL, line)
     ) FILTER (kind IN ('cgroup-oom-kill', 'node-oom-kill', 'oom-kill', 'slurm-oom-kill') AND NOT beside) AS kill_ref,

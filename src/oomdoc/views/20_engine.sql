@@ -55,12 +55,20 @@
 -- last_milestone: last step reached
 -- kv_bytes_per_token: available KV bytes by tokens of the pool, per rank
 -- start_ref: where the engine began
-WITH pick AS (
+WITH earlier AS (
+  -- a configuration that the metrics tell of a moment before this start, where they tell it of one behind its begin as well: an earlier life's
+  SELECT DISTINCT g.source, g.line
+  FROM seen.engine_flag g
+  JOIN focus f ON true
+  JOIN incident i ON i.incident = f.incident
+  JOIN engine_start own ON own.start_id = i.start_id
+  WHERE g.origin = 'metrics' AND g.t < own.t AND EXISTS (FROM seen.engine_flag n WHERE n.origin = 'metrics' AND n.flag = g.flag AND n.t >= own.t)
+), pick AS (
   SELECT flag, value, origin, source || ':' || line AS ref FROM (
     SELECT *,
       row_number() OVER (PARTITION BY flag ORDER BY CASE origin WHEN 'logged' THEN 1 WHEN 'config' THEN 2 WHEN 'command' THEN 3 WHEN 'metrics' THEN 4
       WHEN 'environment' THEN 5 WHEN 'file' THEN 6 ELSE 7 END, line DESC, source) AS nth
-    FROM seen.engine_flag f WHERE value NOT IN ('None', 'null', '')
+    FROM seen.engine_flag f WHERE value NOT IN ('None', 'null', '') AND NOT EXISTS (FROM earlier e WHERE e.source = f.source AND e.line = f.line)
       -- what somebody tried and found to work is not how the server that failed was set
       AND NOT (origin IN ('command', 'file') AND EXISTS (FROM trial t WHERE t.source = f.source AND t.line = f.line AND t.flag = f.flag AND t.works
         AND EXISTS (FROM trial b WHERE b.source = t.source AND NOT b.works)))
@@ -135,7 +143,8 @@ WITH pick AS (
     min(value) FILTER (name = 'host_available_bytes') AS host_available_bytes,
     max(value) FILTER (name = 'checkpoint_bytes') AS checkpoint_bytes,
     bool_or(name = 'encoder_budget_tokens') AS encoder
-  FROM seen.engine_figure
+  FROM seen.engine_figure f
+  WHERE NOT EXISTS (FROM earlier e WHERE e.source = f.source AND e.line = f.line)
 ), checks AS (
   SELECT max(total_bytes) AS total_bytes, min(free_bytes) FILTER (name = 'free-memory') AS free_bytes, max(utilization) AS utilization,
          max(max_model_len) AS max_model_len, bool_or(device_kind = 'cpu') AS cpu FROM seen.startup_check

@@ -17,7 +17,7 @@ from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.intake.cells import is_null
 from oomdoc.regexes import regex
-from oomdoc.units import GIB, KIB, MIB, parse_age, parse_size
+from oomdoc.units import GIB, KIB, MIB, NOMINAL_YEAR, parse_age, parse_size
 
 Values = Mapping[str, Any]
 """A record: what its cells say, by the names of their columns."""
@@ -120,7 +120,7 @@ def value_of(quantity: Quantity, value: Any, unit: str) -> Any:
     if kind == "moment":
         found = moment(value.strip().strip("[]") if isinstance(value, str) else value)
         if found is None and isinstance(value, str) and len(value) < 100:
-            found = date(value)
+            found = date(value) or of_day(value)
         # a number that is no date counts from a beginning that nobody tells
         counts = isinstance(value, (int, float)) or re.fullmatch(r"[\d.:]+(?:s|m|h)?", str(value).strip())
         if found is None and not counts:
@@ -238,7 +238,8 @@ def number_or_none(cell: Any) -> float | None:
 
 # ---- moments and durations
 
-CLOCK = regex(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?")  # fmt: skip
+CLOCK = regex(r"(?:(?P<year>\d{4})[-/])?(?:(?P<month>\d\d?)[-/.](?P<day>\d\d?)[ T])?(?P<hour>\d\d?)(?::(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?|(?(month)h?|(?!)))")  # fmt: skip
+"""A clock, with its day or without; the hour alone is one only behind a day."""
 DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _DAY_MONTH = regex(r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},? )?(?:(?P<day>\d\d?)\.? (?P<month>[a-z]{3})[a-z]{0,6}|(?P<month2>[a-z]{3})[a-z]{0,6} (?P<day2>\d\d?))(?:,? (?P<hour>\d\d?):(?P<minute>\d\d))?")  # fmt: skip
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -282,6 +283,20 @@ def seconds_in_year(cell: str) -> float | None:
         return None
     days = DAYS_BEFORE[MONTHS.index(month)] + int(match["day"] or match["day2"]) - 1
     return days * 86400.0 + int(match["hour"] or 0) * 3600 + int(match["minute"] or 0) * 60
+
+
+def of_day(cell: str) -> float | None:
+    """Epoch seconds of a month, a day and a clock in the nominal year, as the engine's own stamps count; None for anything else.
+
+    >>> of_day("06-08 02:30") - of_day("06-08 02"), of_day("06-31 02:30"), of_day("02:30"), of_day("08.06 02:30")
+    (1800.0, None, None, None)
+    """
+    found = CLOCK.fullmatch(cell.strip())
+    if (
+        found is None or found["year"] or not found["month"] or "-" not in cell
+    ):  # which of two numbers the month is, a dash alone tells
+        return None
+    return moment(f"{NOMINAL_YEAR}-{int(found['month']):02}-{int(found['day']):02}T{int(found['hour']):02}:{found['minute'] or '00'}:{found['second'] or '00'}Z")  # fmt: skip
 
 
 def is_count(cell: Any) -> bool:

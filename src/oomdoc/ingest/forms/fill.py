@@ -13,19 +13,14 @@ from oomdoc.ingest.forms.believe import Part, Plan, Taken
 from oomdoc.ingest.forms.cells import UnreadableError, null, number_of, value_of
 from oomdoc.ingest.metrics import kept_name, tell_host
 from oomdoc.ingest.problems import Capped
-from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, Found, Meaning, Requests, moment, put
+from oomdoc.ingest.request_keys import MEANING, NO_EPOCH, WHAT, Found, Meaning, Requests, moment, put
 from oomdoc.ingest.vocabulary import quantities
 from oomdoc.intake.hosts import writer_of
 from oomdoc.regexes import regex
 from oomdoc.units import show_bytes
 
 _DIVISORS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
-_WHAT = {
-    "request.input": "input", "request.output": "output", "request.cached": "cached", "request.limit": "limit",
-    "request.latency": "latency", "request.upstream": "latency", "request.ttft": "ttft", "request.status": "status", "request.model": "model",
-    "request.tenant": "tenant", "request.replica": "replica", "request.end": "end", "request.first": "first",
-    "time": "start", "elapsed": "start",
-}  # fmt: skip
+_WHAT = {**WHAT, "request.model": "model", "request.first": "first", "time": "start", "elapsed": "start"}
 _COUNTS = ("running", "waiting", "swapped")
 _LABELS = regex(r"\{(.*)\}", re.S)
 _MEMO = 4096

@@ -342,9 +342,9 @@ class SeriesRows:
             if match is None:
                 day = seconds_in_year(str(cell))
                 return None, None if day is None else self._since(day), None
-            seconds = int(match["hour"]) * 3600.0 + int(match["minute"]) * 60 + int(match["second"] or 0)
+            seconds = int(match["hour"]) * 3600.0 + int(match["minute"] or 0) * 60 + int(match["second"] or 0)
             if match["month"] and 1 <= int(match["month"]) <= 12:
-                t = moment(f"{match['year']}-{int(match['month']):02}-{int(match['day']):02} {int(match['hour']):02}:{match['minute']}:{match['second'] or '00'}") if match["year"] else None  # fmt: skip
+                t = moment(f"{match['year']}-{int(match['month']):02}-{int(match['day']):02} {int(match['hour']):02}:{match['minute'] or '00'}:{match['second'] or '00'}") if match["year"] else None  # fmt: skip
                 if t is not None:
                     return t, None, None
                 seconds += 86400 * (DAYS_BEFORE[int(match["month"]) - 1] + int(match["day"]))
@@ -359,7 +359,7 @@ class SeriesRows:
             age = parse_age(str(cell))
             match = CLOCK.fullmatch(str(cell).strip())
             if age is None and match is not None:
-                age = int(match["hour"]) * 3600.0 + int(match["minute"]) * 60 + int(match["second"] or 0)
+                age = int(match["hour"]) * 3600.0 + int(match["minute"] or 0) * 60 + int(match["second"] or 0)
             return None, age, None
         return None, None, round(number_of(cell)[0]) if is_number(cell) else None
 

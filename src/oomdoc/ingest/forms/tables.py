@@ -272,7 +272,7 @@ def _is_day(text: str) -> bool:
 
 def _above(lines: Sequence[str], at: int, layout: Layout) -> str | None:
     if layout.cut in (",", ";", "\t"):  # in a sheet a caption is a row of which few cells are filled
-        filled = ([cell for cell in texts.delimited(line, layout.cut) if cell] for line in lines[max(0, at - _CAPTIONS) : at])  # fmt: skip
+        filled = ([line] if line.startswith("# ") else [cell for cell in texts.delimited(line, layout.cut) if cell] for line in lines[max(0, at - _CAPTIONS) : at])  # fmt: skip
         if captions := [cell for cells in filled if len(cells) <= len(layout.names) // 2 for cell in cells]:
             return "; ".join(captions)
     above = [line for line in lines[max(0, at - FAR) : at] if line.strip() and not texts.is_rule(line)]

@@ -2,7 +2,7 @@
 
 A record is a flat mapping of dotted names to scalars. Lists of objects are records, objects in lists of objects inherit what
 stands above them; `{"columns": [...], "data": [[...]]}`, arrays by name (`{"t": [...], "used": [...]}`) and objects by
-number (`{"0": {...}, "card1": {...}}`) are tables too. `{"value": 12, "unit": "MB"}` is one scalar.
+number (`{"0": {...}, "card1": {...}}`) or under names of hosts or containers are tables too. `{"value": 12, "unit": "MB"}` is one scalar.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece, pieces
+from oomdoc.ingest.forms.grammar import pieces
+from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece
+from oomdoc.ingest.json_pieces import pieces as pieces_of
+from oomdoc.ingest.vocabulary.words import named
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 _NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
 _DEPTH = 24
+_WHEN = named("when")
 _NUMBERED = regex(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
 
 
@@ -40,7 +44,7 @@ def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
     """Records of JSON documents. Raises `json_pieces.BrokenError` where the text stops being JSON."""
     loose = _Loose()
     try:
-        for piece in pieces(chunks, _is_entry):
+        for piece in pieces_of(chunks, _is_entry):
             if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
                 yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
             else:
@@ -173,14 +177,14 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
         for record in of_columns(line, context, columns):
             made = True
             yield Record(line, record.context, {**flat, **record.values}, frozenset(flat))
-    keyed = _keyed(value)
+    keyed = _keyed(value) or _named(value)
     if keyed:
         above, entries = keyed
         scalars = {k: v for k, v in flat.items() if not k.startswith(tuple(f"{above}{key}." for key, _ in entries))}
         for key, entry in entries:
             number = _NUMBERED.fullmatch(key)
-            own = {"gpu" if number else "name": number[1] if number else key}
-            yield from exploded(getattr(entry, "line", line), f"{context}.{above or 'gpu'}".strip("."), entry, {**scalars, **own})  # fmt: skip
+            own = {"gpu": number[1]} if number else {"host": key, "container": key}
+            yield from exploded(getattr(entry, "line", line), f"{context}.{above or ('gpu' if number else '')}".strip("."), entry, {**scalars, **own})  # fmt: skip
     elif flat and (not made or len(flat) > len(shared)):
         yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
 
@@ -221,6 +225,28 @@ def _keyed(value: Mapping[str, Any]) -> tuple[str, list[tuple[str, dict[str, Any
             (key, entry) for key, entry in inner.items() if isinstance(entry, dict) and _NUMBERED.fullmatch(str(key))
         ]
         if entries:
+            return above, entries
+    return None
+
+
+_OWNER = regex(r"[a-z][a-z\d]*(?:[-.][a-z\d]+)+|[a-z]{2,}\d{1,4}", re.I)
+"""What hosts, pods and containers are called where nothing above them says what they are: by words with a dash, or a number behind one."""
+_OWNERS = regex(r"(?:hosts?|nodes?|machines?|containers?|pods?|services|instances|replicas)(?:\W|_by_name)*", re.I)
+
+
+def _named(value: Mapping[str, Any]) -> tuple[str, list[tuple[str, dict[str, Any]]]] | None:
+    """Objects with the same names in them, each under the name of a host or a container: `{"gpu-a1": {...}, "gpu-a2": {...}}`.
+
+    >>> [key for key, _ in (_named({"pods": {"chat": {"rss": 1, "limit": 9}, "embed": {"rss": 2, "limit": 9}}}) or ("", []))[1]]
+    ['chat', 'embed']
+    >>> _named({"before-wake": {"rss": 1, "limit": 9}, "after-wake": {"rss": 2, "limit": 9}}), _named({"gpu": {"used": 1, "total": 2}, "host": {"used": 1, "total": 3}})
+    (None, None)
+    """
+    for above, inner in (("", value), *((f"{key}.", entry) for key, entry in value.items() if isinstance(entry, dict))):
+        entries = [(key, entry) for key, entry in inner.items() if isinstance(entry, dict)]
+        told = bool(_OWNERS.fullmatch(above))
+        names = [key for key, _ in entries if (told or _OWNER.fullmatch(key)) and not _WHEN & set(pieces(key))]
+        if len(names) == len(entries) > 1 and len(set.intersection(*(set(entry) for _, entry in entries))) > 1:
             return above, entries
     return None
 

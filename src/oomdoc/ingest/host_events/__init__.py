@@ -13,27 +13,9 @@ from __future__ import annotations
 
 from oomdoc.ingest.base import Pattern
 from oomdoc.ingest.host_events import allocations, kills, machine, ray, shared_memory
+from oomdoc.ingest.vocabulary.quantity import read
 
-KINDS: dict[str, str] = {
-    "cgroup-oom-kill": "the kernel killed a process for a memory group's limit (the container's)",
-    "cgroup-usage": "usage and limit of that group, as the kernel dumps them with a kill",
-    "node-oom-kill": "the kernel or an oom daemon killed a process because the whole machine was full",
-    "oom-kill": "the kernel's oom-killer worked; the line does not say for which limit",
-    "cgroup-oom-count": "counters of a memory group: kills so far (0 is told too), limit, highest usage",
-    "ray-memory-kill": "Ray's memory monitor ended a worker",
-    "slurm-oom-kill": "the batch system reports a kill for host memory",
-    "worker-died": "a worker is gone and the notice only lists possible causes: weak",
-    "bus-error": "SIGBUS, the usual end of a write into a full /dev/shm",
-    "segfault": "SIGSEGV",
-    "shm-full": "an allocation in /dev/shm failed for want of space, or it is 100 % full",
-    "pinned-alloc-failed": "page-locked host memory could not be had",
-    "host-alloc-failed": "malloc, mmap or a CPU tensor failed",
-    "swap-space": "the engine refused its own swap space (bytes) as too large for the host (limit_bytes)",
-    "xid": "a device error of NVIDIA's driver, its code in `count`",
-    "reboot": "the machine was rebooted",
-    "process-limit": "an address-space limit on a process",
-    "killed-by-operator": "a person or script sent the kill",
-}
+KINDS: dict[str, str] = read("errors")["host_events"]
 """Every kind of `host_event` that this module and `notes` give, and what it says."""
 
 PATTERNS: tuple[Pattern, ...] = (

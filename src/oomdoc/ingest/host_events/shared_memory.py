@@ -108,7 +108,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("shm type tmpfs", "shm bytes", "shm total", "shm size", "shm: size", "object store is using", "shm  "),
         (
             rf"/dev/shm type tmpfs \([^)]*\bsize=(?P<limit>{SIZE})",
-            rf"/dev/shm (?:bytes )?(?:total |size )?(?:size|total)?[:= ]+(?P<limit2>{SIZE})(?![\d.%])",
+            rf"/dev/shm (?:bytes )?(?:total |size )?(?:size|total)?[:= ]+(?P<limit2>{SIZE})(?![\d.%]|\s+\d)",
             r"object store is using \S+ instead of /dev/shm because /dev/shm has only (?P<limit3>\d+) bytes available",
             r"^shm {2,}(?P<limit4>\d[\d.]*[KMGT])\s*$",  # a row of df, cut
         ),

@@ -10,17 +10,12 @@ from typing import Any
 
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.vocabulary import is_irrelevant, meanings
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.ingest.vocabulary.words import taken_apart
 from oomdoc.intake.cells import Field, Memo, is_null
 from oomdoc.regexes import regex
 
-_ROLES: Mapping[str, str] = {
-    "timestamp": "t", "index": "gpu", "gpu.index": "gpu", "name": "name", "gpu.name": "name", "uuid": "uuid", "gpu.uuid": "uuid",
-    "pci.bus.id": "bus", "gpu.bus.id": "bus", "utilization.gpu": "gpu_util", "utilization.memory": "memory_util",
-    "memory.used": "used_bytes", "memory.total": "total_bytes", "memory.free": "free", "memory.reserved": "reserved",
-    "clocks.sm": "clock", "clocks.current.sm": "clock", "clocks.gr": "clock", "clocks.current.graphics": "clock", "temperature.gpu": "hot",
-    "pid": "pid", "process.name": "process", "used.gpu.memory": "process_bytes", "used.memory": "process_bytes",
-}  # fmt: skip
+_ROLES: Mapping[str, str] = read("names")["columns_of_smi"]
 _NAMES = {**{role: name for name, role in [*_ROLES.items()][::-1]}, "process_bytes": "used_gpu_memory"}
 _STRONG = {"gpu_util", "memory_util", "used_bytes", "total_bytes", "free", "process_bytes"}
 _HEADER_CELL = regex(r"([A-Za-z][\w.]*)(?: ?\[([^\]]*)\])?")

@@ -89,7 +89,7 @@ def _by_fold() -> Mapping[str, tuple[tuple[Quantity, bool, str], ...]]:
 def meanings(name: str) -> tuple[Match, ...]:
     """The quantities that a name can mean: its whole self first, then without a statistic or a window (`folded`).
 
-    >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("temperature.gpu")
+    >>> [match.quantity.id for match in meanings("fb_used [MiB]")], meanings("power.draw")
     (['gpu.used', 'process.gpu_used'], ())
     """
     plain = name.strip().strip("\"'`")
