@@ -34,7 +34,7 @@ WITH flag AS (
   JOIN alike b ON b.load = a.load AND b.start_id <> a.start_id AND b.model IS NOT DISTINCT FROM a.model
   WHERE coalesce(a.depth <= $depth_alike * b.depth, true)
   GROUP BY a.source, b.source, a.start_id, b.start_id
-  HAVING sum(a.lines) >= $rate_points AND sum(b.lines) >= $rate_points
+  HAVING sum(a.lines) >= $pace_points AND sum(b.lines) >= $pace_points
 ), course_of AS (
   -- what it usually gets is the upper quarter: a log may be of the bad hour
   SELECT s.start_id, x.source, x.line, x.running, x.waiting, x.kv_used, x.generation_tokens_per_s / x.running AS rate,
