@@ -371,6 +371,30 @@ FAILED_OTHERWISE = (
 )
 
 
+BACK_OFF = '- "12:04 Warning BackOff {} restarting failed container (CUDA out of memory while loading, image x:2.2)"'
+
+
+@pytest.mark.parametrize(
+    ("said", "scraped", "theirs"),
+    [
+        (BACK_OFF.format("pod/tiles-2"), 'pod="umbra-0"', True),
+        (BACK_OFF.format("pods/tiles-2"), 'pod="umbra-0"', True),
+        (BACK_OFF.format("pod/umbra-2"), 'pod="umbra-0"', False),  # a replica
+        (BACK_OFF.format("the pod"), 'pod="umbra-0"', False),
+        (BACK_OFF.format("https://docs.example/pod/tiles-2"), 'pod="umbra-0"', False),  # an address
+        (BACK_OFF.format("pod/tiles-2"), 'job="vllm"', False),  # nobody tells whose pods are the server's
+    ],
+)
+def test_a_failure_on_a_line_that_names_a_pod_is_that_pods(
+    said: str, scraped: str, theirs: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "m.prom").write_text(f'vllm:num_requests_running{{{scraped},engine="0"}} 4\n', encoding="utf-8")
+    (tmp_path / "events.txt").write_text(f"Events of the last hour:\n{said}\n", encoding="utf-8")
+    with tables(tmp_path) as analysis:
+        _, rows = analysis.sql("SELECT whose FROM main.relation WHERE of_table = 'oom' AND source = 'events.txt'")
+        assert ([whose for (whose,) in rows] == ["foreign"]) is theirs
+
+
 @pytest.mark.parametrize(
     ("said", "past"),
     [

@@ -34,8 +34,7 @@ def _topic(name: str, says: str, *shapes: str, unless: str | None = None, deniab
     return Topic(name, says, regex("|".join(shapes), re.I), other, deniable)
 
 
-_SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash(?:es|ed)?|dies|died|fails?|failed)\b)"
-_BREAKS = r"\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b"
+_SHORT = r"(?:out ?of ?memory|(?<![a-z])oom(?![a-z])|\b(?:crash\w*|dies|died|fails?|failed)\b)"
 _EAGER = r"(?:enforce[-_ ]?eager|disable[-_ ]cuda[-_ ]graphs?|\beager\b|cuda ?graphs? (?:off|disabled)|(?:without|disabling|no) cuda ?graphs?)"
 _MEMORY = r"\b(?:memory|rss|ram|vram|resident|[kmgt]i?b|heap)\b"
 _ATTEMPT = r"(?:start|attempt|try|launch|run|time|restart)"
@@ -208,8 +207,8 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:kv|cache|latent)\b[^.;]{0,60}\b(?:replicat\w+|duplicat\w+)\b",
         rf"\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b[^.;]{{0,60}}{WORKS}[.;,]?[^;]{{0,20}}\b(?:tp|tensor[- ]parallel\w*)[ =]?\d+\b"
         rf"[^.;]{{0,60}}\b(?:oom|out of memory|fails?|failed|crash\w*|dies)\b",
-        rf"(?:{_BREAKS}[^.;]{{0,60}}\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many>\d+)\b"
-        rf"|\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many2>\d+)\b[^.;]{{0,40}}{_BREAKS}).{{0,400}}?\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<few>\d+)\b[^.;]{{0,40}}(?:{WORKS}|\bfits?\b)",
+        rf"(?:{_SHORT}[^.;]{{0,60}}\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many>\d+)\b"
+        rf"|\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<many2>\d+)\b[^.;]{{0,40}}{_SHORT}).{{0,400}}?\b(?:tp|tensor[- ]parallel\w*)[ =]?(?P<few>\d+)\b[^.;]{{0,40}}(?:{WORKS}|\bfits?\b)",
         r"\b(?:each|every|all) (?:rank|gpu|card|device|shard)s?\b[^.;]{0,30}\b(?:own|whole|full) cop(?:y|ies)\b[^.;]{0,20}\b(?:kv|cache)\b",
         # of another model nothing follows for this one
         unless=r"\b(?:smaller|larger|bigger|tiny|different|other|another) (?:model|checkpoint)\b",
@@ -262,6 +261,8 @@ TOPICS: tuple[Topic, ...] = (
         r"|(?<!why )(?<!how )\b(?:will|would|could|can|should|might|may) (?:it|we|i|they|he|she|this|that|these|the \w+|a \w+|one|another \w+) (?:\w+ ){0,2}"
         r"(?:oom|run|go|get|crash|die|fail|be killed|exhaust)\b"
         r"|\bis (?:it|there) (?:possible|likely|a (?:risk|danger|chance))\b"
+        # a speed that dies from so much to so much is a figure that falls
+        r"|\b(?:dies|died),? (?:down )?(?:from|to) (?:about |around |~ ?)?\d"
         r"|\b(?:talks?|speaks?|warns?|mentions?|says something) (?:of|about)(?: \w+){0,2} oom\b"
         r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
     ),
@@ -495,7 +496,7 @@ _DENIED = regex(
 )
 _OFF = regex(
     r"\W{0,4}?(?:is |are |was |were )?\W{0,4}?"
-    r"(?:no\b(?! matter)|none\b|off\b|disabled|false|not\b|n/a|null|unused|[:=]\s?0\b(?!\.))",
+    r"(?:no\b(?! matter)|none\b|off\b|disabled|false|not\b|n/a|null|unused|(?<=> |→ )nothing\b(?=\s*(?:$|[;.,)]))|[:=]\s?0\b(?!\.))",
     re.I,
 )
 _ASKED = regex(
@@ -571,9 +572,8 @@ def topics_of(text: str, begun: str = "") -> Iterator[tuple[str, float | None]]:
 def _number(topic: str, match: re.Match[str]) -> float | None:
     """The number that a topic's shape caught."""
     caught = next(filter(None, match.groupdict().values()), None)
-    if caught is None and topic == "grows":
-        step = _STEP.search(match.string, match.start())
-        caught = step[1] if step else None
+    if caught is None and topic == "grows" and (step := _STEP.search(match.string, match.start())):
+        caught = step[1]
     if caught is None:
         return None
     if topic in ("grows", "shm"):

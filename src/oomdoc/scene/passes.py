@@ -270,7 +270,8 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
         said = told.said_by(logs, store, table) if undated else {}
         for row in undated:
             past = (
-                told.of_dated(row, server, days.get(row["source"]))
+                told.of_named_pod(row, server)
+                or told.of_dated(row, server, days.get(row["source"]))
                 or told.of_another_month(row, server)
                 or told.of_quoted(row, server)
                 or told.of_outlived(row, server, said)

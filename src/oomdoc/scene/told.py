@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from oomdoc.regexes import regex
 from oomdoc.scene.lives import SEEN_S, Life, Server, in_year_of, long_before, zone_apart
 from oomdoc.scene.lookups import rows_of
-from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row
+from oomdoc.scene.owner import BEFORE_S, FOREIGN, Bond, Row, of_pod
 from oomdoc.scene.presence import Tables
 from oomdoc.units import parse_time, show_seconds
 
@@ -156,6 +156,19 @@ def of_outlived(row: Row, server: Server, said: Mapping[str, str]) -> Bond | Non
     if not key or key not in said or not _never_failed(server):
         return None
     return Bond(FOREIGN, f"the same message as in {said[key]}, which the server outlived")
+
+
+_NAMED_POD = regex(r"(?<![\w/])pods?/(?P<pod>[a-z0-9][a-z0-9.-]{1,250}[a-z0-9])(?![\w/])")
+
+
+def of_named_pod(row: Row, server: Server) -> Bond | None:
+    """A failure on a line that says whose pod it was: `text`. None where it names none, or one that may be the server's.
+
+    An event that somebody noted down has the object in it, and in brackets what became of it.
+    """
+    named = _NAMED_POD.search(row["text"] or "")
+    bond = of_pod(named["pod"], None, server, f"told of pod {named['pod']}") if named else None
+    return bond if bond is not None and bond.whose == FOREIGN else None
 
 
 _OF_CLIENT = regex(

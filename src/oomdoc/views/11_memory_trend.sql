@@ -34,7 +34,7 @@
 -- asleep_ref: where
 -- grows_said: a text states that memory grows and does not come back, and no flat series refutes it
 -- said_ref: where
--- restart_cures: a text states that a restart brings it back
+-- restart_cures: a text states that a restart brings it back, and no series of the host that stays flat refutes it
 WITH swapped AS (
   -- pages that went out to swap are held as before: what a program holds is what is resident and what is swapped
   SELECT source, line, any_value(name) AS name, any_value(bytes) AS bytes
@@ -329,5 +329,5 @@ SELECT grown.n + tops.n + lists.n AS series, CASE WHEN grown.n > 0 THEN coalesce
   naps.kept AS asleep_kept, naps.bytes AS asleep_bytes, naps.who AS asleep_name, naps.control AS asleep_control, naps.ref AS asleep_ref,
   coalesce(said.grows, false) AND NOT (coalesce(flat, false) AND CASE WHEN said.of_host THEN level.of_host ELSE true END) AS grows_said,
     said.ref AS said_ref,
-  coalesce(said.cures, false) AS restart_cures
+  coalesce(said.cures, false) AND NOT (coalesce(flat, false) AND level.of_host) AS restart_cures
 FROM grown, tops, control, level, lists, naps, said, all_of

@@ -1,4 +1,4 @@
--- says: stretches in the middle of a log in which requests run and no token comes or goes, or less than one a second of all together, with room in the pool, and then all goes on: the engine waits for something that is not memory; no row where there are none
+-- says: stretches in the middle of a log in which requests run and no token comes or goes, or less than one a second of all together, with room in the pool, and then all goes on: the engine waits for something that is not memory, or those who write wait for a prompt that is computed; no row where there are none
 -- scope: bundle
 -- start_id: engine start
 -- pauses: how many such stretches
@@ -27,7 +27,7 @@ WITH slow AS (
   SELECT start_id, min(line) AS first_line, max(line) AS last_line FROM stat WHERE tokens_per_s >= $crawls GROUP BY start_id
 ), long AS (
   SELECT start_id, source, stretch, count(*) AS lines, max(t) - min(t) AS seconds, max(running) AS running, max(waiting) AS waiting,
-    max(kv_used) AS peak, max(kv_used) - min(kv_used) AS moved, max(tokens_per_s) AS tokens,
+    max(kv_used) AS peak, max(kv_used) - min(kv_used) AS moved, max(tokens_per_s) AS tokens, min(tokens_per_s) AS least,
          arg_min(source || ':' || line, line) AS ref, min(line) AS first_line, max(line) AS last_line, max(next_line) AS next_line
   FROM marked GROUP BY start_id, source, stretch
 )
@@ -39,6 +39,7 @@ WHERE (
     -- the executor says each minute that it waits: where it does, no statistics come, and a single line may stand for minutes
     OR (SELECT count(*) FROM log_error h WHERE h.kind = 'hang' AND h.source = l.source AND h.line BETWEEN l.first_line AND l.next_line) >= $hang_warnings
 -- blocks that are taken meanwhile are those of a prompt that is being computed: its tokens are counted at its end
-) AND coalesce(l.moved < $pool_moves, true) AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
+-- and where others write meanwhile, a token now and then, they are held up by it
+) AND (coalesce(l.moved < $pool_moves, true) OR l.running >= 2 AND l.least > 0) AND (l.peak < $pool_had_room OR l.peak < $pool_crowded AND l.waiting = 0) AND m.first_line < l.first_line AND m.last_line > l.last_line
 QUALIFY row_number() OVER (PARTITION BY l.start_id ORDER BY l.lines DESC, l.first_line) = 1
 ORDER BY l.start_id

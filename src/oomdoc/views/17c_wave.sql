@@ -16,5 +16,5 @@ SELECT gpu,
   floor_spread <= greatest($level_share * top, $level_bytes) AND top_spread <= greatest($level_share * top, $level_bytes) AS alike,
   last_low::BIGINT AS floor_bytes, last_high::BIGINT AS top_bytes,
        seconds / 3600 AS hours, source || ':' || last_line AS ref
-FROM swing WHERE parts = 6 AND swings
+FROM swing WHERE parts = 6 AND swings AND top > 0
 ORDER BY top - floor DESC LIMIT 1

@@ -6,6 +6,8 @@
 -- cold_cached_tokens: what it found
 -- cold_ttft_s: median time to their first token
 -- warm_ttft_s: that of the others
+-- short_ttft_s: of the turns that add to the prompt before and found nothing of it, time to the first token of the shortest prompt
+-- long_ttft_s: of the longest
 -- cold_ref: where the first of them stands
 -- onward: turns that repeat the prompt before and add to it
 -- never: of them those that found next to nothing in the cache but the beginning that all prompts share
@@ -28,7 +30,9 @@ WITH nothing AS (
     ) AS until_tokens,
     sum(input_tokens) OVER (PARTITION BY source) AS asked_tokens
   FROM (
-    SELECT r.* REPLACE (coalesce(r.cached_tokens, CASE WHEN r.t > n.since THEN 0 END) AS cached_tokens) FROM request r LEFT JOIN nothing n ON true
+    -- where the cache is switched off nothing is ever found
+    SELECT r.* REPLACE (coalesce(r.cached_tokens, CASE WHEN r.t > n.since OR e.prefix_caching = false THEN 0 END) AS cached_tokens)
+    FROM request r LEFT JOIN nothing n ON true, engine e
   )
   WHERE cached_tokens IS NOT NULL
 ), opened AS (
@@ -45,6 +49,7 @@ WITH nothing AS (
 SELECT count(*) AS turns, count(*) FILTER (cold) AS cold, arg_max(input_tokens, input_tokens) FILTER (cold) AS cold_tokens,
   arg_max(cached_tokens, input_tokens) FILTER (cold) AS cold_cached_tokens,
   median(ttft_s) FILTER (cold) AS cold_ttft_s, median(ttft_s) FILTER (NOT cold) AS warm_ttft_s,
+  arg_min(ttft_s, input_tokens) FILTER (adds AND anew) AS short_ttft_s, arg_max(ttft_s, input_tokens) FILTER (adds AND anew) AS long_ttft_s,
   arg_min(source || ':' || line, line) FILTER (cold) AS cold_ref,
   count(*) FILTER (adds) AS onward, count(*) FILTER (adds AND anew) AS never,
   arg_min(source || ':' || line, line) FILTER (adds AND anew) AS never_ref,
