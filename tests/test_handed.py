@@ -148,7 +148,10 @@ def test_rows_of_one_form_are_rows_whatever_they_begin_with() -> None:
     )
     assert len({len(line) for line in listed.splitlines()}) == 1
     assert undone(listed) == listed
-    told = ("a line that says one thing, then another, and has to be told to its very end, wherever that may be; so it is " * 9)[:640]
+    told = (
+        "a line that says one thing, then another, and has to be told to its very end, wherever that may be; so it is "
+        * 9
+    )[:640]
     broken = "".join(told[at : at + 80] + "\n" for at in range(0, len(told), 80))
     assert undone(broken).split() == told.split()
 

@@ -31,7 +31,7 @@ _LIMITS = ("memory.limit_in_bytes", "memory.max")
 _PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
 _USAGES = ("memory.usage_in_bytes", "memory.current")
 _EVENT_KEYS = frozenset(
-    ("oom_kill", "oom", "oom_kill_disable", "under_oom", "oom_group_kill", "low", "high", "max", "sock_throttled")
+    ["oom_kill", "oom", "oom_kill_disable", "under_oom", "oom_group_kill", "low", "high", "max", "sock_throttled"]
 )
 
 

@@ -287,13 +287,9 @@ PATTERNS: tuple[Pattern, ...] = (
         const={"mode": "ABORT"},
     ),
     Pattern(
-        # the launcher, of the scheduler of a rank that went away without a word
-        "sglang-scheduler-dead", "sglang", ("scheduler is dead",), regex(r"\bRank (?P<rank>\d{1,4}) scheduler is dead\b"), "process_exit",
-        (("Rank 5 scheduler is dead. Please check if there are relevant logs.", {"name": "scheduler", "rank": 5}),), const={"name": "scheduler"},
-    ),
-    Pattern(
-        "sglang-exit-code", "sglang", ("] Exit code: ",), regex(r"^\[[\d: -]{19}\] Exit code: (?P<exit_code>-?\d{1,3})\s*$"), "process_exit",
-        (("[2027-03-02 04:05:06] Exit code: -9", {"name": "scheduler", "exit_code": -9}),), const={"name": "scheduler"},
+        # the launcher, of the scheduler of a rank that went away without a word, and of what it left with
+        "sglang-scheduler-dead", "sglang", ("scheduler is dead", "] Exit code: "), regex(r"\bRank (?P<rank>\d{1,4}) scheduler is dead\b|^\[[\d: -]{19}\] Exit code: (?P<exit_code>-?\d{1,3})\s*$"), "process_exit",
+        (("Rank 5 scheduler is dead. Please check if there are relevant logs.", {"name": "scheduler", "rank": 5}), ("[2027-03-02 04:05:06] Exit code: -9", {"name": "scheduler", "exit_code": -9})), const={"name": "scheduler"},
     ),
     Pattern(
         "model-length", "servers", ("model_max_len", "max_context_len", "max_ctx_len", "max_seq_length"), regex(r"(?<![\w.-])(?:model_max_len(?:gth)?|max_context_len(?:gth)?|max_ctx_len|max_seq_length) ?[=:] ?(?P<value>\d{2,9})\b"), "engine_flag",

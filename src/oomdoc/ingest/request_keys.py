@@ -102,9 +102,7 @@ class _Keys(dict[str, "Meaning | None"]):
 
 
 WEAKLY = ("tenant", "replica")
-_PARTS = frozenset(
-    map(_fold, ("system_tokens", "user_tokens", "prefix_tokens", "system_prompt_tokens", "user_prompt_tokens"))
-)
+_PARTS = frozenset(_fold(f"{part}_tokens") for part in ("system", "user", "prefix", "system_prompt", "user_prompt"))
 """Parts of a prompt: together they are the prompt where its own count is not told."""
 WHAT: Mapping[str, str] = read("names")["request_parts"]
 _DIVISORS = {"": 0.0, "ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9, "min": 1 / 60}

@@ -474,6 +474,18 @@ ROUNDS = (
         30,
         29,
     ),
+    Round(
+        "r77",
+        "after evidence in forms that were not read, a pace under one load, and rows of one width that had been joined",
+        42,
+        37,
+        36,
+        40,
+        0.147,
+        0.146,
+        29,
+        26,
+    ),
 )
 
 

@@ -214,9 +214,7 @@ def are_sums(names: Mapping[str, Sequence[Any]], size: str, taken: Collection[st
     )  # fmt: skip
 
 
-_OF_A_MODEL = frozenset(
-    ("request.input", "request.output", "request.cached", "request.ttft", "request.limit", "request.upstream")
-)
+_OF_A_MODEL = frozenset(f"request.{name}" for name in ("input", "output", "cached", "ttft", "limit", "upstream"))
 
 
 def _of_any_server(part: Part, names: Mapping[str, list[Any]]) -> bool:
