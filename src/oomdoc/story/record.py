@@ -474,18 +474,7 @@ ROUNDS = (
         30,
         29,
     ),
-    Round(
-        "r77",
-        "after evidence in forms that were not read, a pace under one load, and rows of one width that had been joined",
-        42,
-        37,
-        36,
-        40,
-        0.147,
-        0.146,
-        29,
-        26,
-    ),
+    Round("r77", "after unread forms and a pace under one load", 42, 37, 36, 40, 0.147, 0.146, 29, 26),
 )
 
 

@@ -8,11 +8,11 @@
 -- samples: lines, runs or requests of the first
 -- ref: where the first stands
 WITH flag AS (
-  -- another number of shards is another question
+  -- another number of shards is another question, and weights that are kept in the host's memory are read over the bus by intention
   SELECT s.start_id, list_sort(list(DISTINCT g.flag || '=' || g.value)) AS model
   FROM engine_start s
   JOIN engine_flag g ON g.source = s.source AND g.line BETWEEN s.first_line AND s.last_line
-  WHERE g.flag IN ('model', 'tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size')
+  WHERE g.flag IN ('model', 'tensor_parallel_size', 'pipeline_parallel_size', 'data_parallel_size', 'cpu_offload_gb')
   GROUP BY ALL
 ), stat AS (
   -- a tenth more requests is one load
