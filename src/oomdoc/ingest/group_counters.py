@@ -25,7 +25,7 @@ _NESTED = regex(rf"^\W{{0,40}}{_NAME}\s*[:=]\s*(?P<key>[a-z_]+)[ =:]+(?P<value>\
 _SEVERAL = regex(rf"{_NAME}(?:\s*[:=]\s*|\s+)(?P<value>\d+\b|max\b|(?:[a-z_]+[ =:]+\d+\b[\s,;]*)+)[\s,;]*")
 _KEY_AND_COUNT = regex(r"([a-z_]+)[ =:]+(\d+)")
 _VALUE = regex(r"^\s*(-?\d+|max)\s*$")
-_MOMENT = regex(r"^\W{0,9}(?:[\dT -]{8,11})?\d\d:\d\d(?::\d\d)?Z?\W{0,9}$|^\s*(?:pids|cpu|io)\.[a-z.]+ \d+\s*$")
+_BESIDE = regex(r"^\W{0,9}(?:[\dT -]{8,11})?\d\d:\d\d(?::\d\d)?Z?\W{0,9}$|^\s*(?:pids|cpu|io)\.[a-z.]+ \d+\s*$")
 _KEYED = regex(r"^\s*([a-z_]+)[ =:]+(\d+)\s*$")
 _LIMITS = ("memory.limit_in_bytes", "memory.max")
 _PEAKS = ("memory.max_usage_in_bytes", "memory.peak")
@@ -36,10 +36,10 @@ _EVENT_KEYS = frozenset(
 
 
 def matches(head: Head) -> bool:
-    """Counter files of a memory group: nearly every line is a name, a value, or a name with its value; moments stand between them."""
+    """Counter files of a memory group: nearly every line is a name, a value, or a name with its value; moments and counters of other groups stand between them."""
     if b"memory." not in head.data and b"oom_kill" not in head.data:
         return False
-    lines = [line for line in head.lines if line.strip() and not _MOMENT.match(line)]
+    lines = [line for line in head.lines if line.strip() and not _BESIDE.match(line)]
     if len(lines) < 2:
         return False
     named = keyed = plain = 0

@@ -33,7 +33,7 @@ def quotes_prompt(before: bytes) -> bool:
     >>> quotes_prompt(b"slot 1 | prompt text begins: 'Explain: "), quotes_prompt(b"prompt='a b', 3 tokens: "), quotes_prompt(b"prompt eval time = 4 ms, ")
     (True, False, False)
     """
-    opened = _QUOTED.search(before)
+    opened = _QUOTED.search(before) if b"'" in before or b'"' in before else None
     return opened is not None and _CLOSED.search(before, opened.end()) is None
 
 

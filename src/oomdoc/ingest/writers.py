@@ -39,6 +39,7 @@ _RECORD = rb"[^\n]{0,120}?(?<![A-Z])(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d\
 _LOGS = regex(
     r"(?:sudo )?(?:kubectl|oc|docker|podman|nerdctl|crictl)(?: -\S+(?: (?!logs )[\w.-]+)?)* logs (?P<asked>[^|>#;&]*)"
 )
+_TYPED = regex(rb"\b(?:kubectl|oc|docker|podman|nerdctl|crictl)\b[^\n]{0,80} logs ")
 _OPTION = regex(
     r"(?<!\S)(?:-[nct]|--(?:namespace|container|tail|since|since-time|until|context|limit-bytes))[ =]\S+|(?<!\S)-\S+|(?<!\S)\d(?=\s*$)"
 )
@@ -67,7 +68,7 @@ class Writers:
         if not self._begun:
             self._begun = True
             self._form = _form_of(chunk.data)
-            self._typed = b" logs " in chunk.data
+            self._typed = b" logs " in chunk.data and _TYPED.search(chunk.data) is not None
         if self._form is None:
             return self._by_command(chunk) if self._typed else [("", chunk)]
         engines = list(dict.fromkeys(_ENGINE[self._form].findall(chunk.data)))

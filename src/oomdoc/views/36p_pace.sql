@@ -31,7 +31,8 @@ WITH flag AS (
   SELECT a.source AS slow, b.source AS fast, median(a.rate) AS slow_rate, median(b.rate) AS fast_rate, median(b.rate / a.rate) AS times,
     sum(a.lines) AS samples, min(a.ref) AS ref
   FROM alike a
-  JOIN alike b ON b.load = a.load AND b.start_id <> a.start_id AND b.model IS NOT DISTINCT FROM a.model
+  -- of two logs that do not say what they serve nobody knows that it is the same
+  JOIN alike b ON b.load = a.load AND b.start_id <> a.start_id AND (b.model = a.model OR b.source = a.source AND b.model IS NOT DISTINCT FROM a.model)
   WHERE coalesce(a.depth <= $depth_alike * b.depth, true)
   GROUP BY a.source, b.source, a.start_id, b.start_id
   HAVING sum(a.lines) >= $pace_points AND sum(b.lines) >= $pace_points

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from oomdoc.ingest.forms.grammar import pieces
-from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece
-from oomdoc.ingest.json_pieces import pieces as pieces_of
+from oomdoc.ingest.forms import grammar
+from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece, pieces
 from oomdoc.ingest.vocabulary.words import named
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -44,7 +43,7 @@ def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
     """Records of JSON documents. Raises `json_pieces.BrokenError` where the text stops being JSON."""
     loose = _Loose()
     try:
-        for piece in pieces_of(chunks, _is_entry):
+        for piece in pieces(chunks, _is_entry):
             if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
                 yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
             else:
@@ -245,7 +244,7 @@ def _named(value: Mapping[str, Any]) -> tuple[str, list[tuple[str, dict[str, Any
     for above, inner in (("", value), *((f"{key}.", entry) for key, entry in value.items() if isinstance(entry, dict))):
         entries = [(key, entry) for key, entry in inner.items() if isinstance(entry, dict)]
         told = bool(_OWNERS.fullmatch(above))
-        names = [key for key, _ in entries if (told or _OWNER.fullmatch(key)) and not _WHEN & set(pieces(key))]
+        names = [key for key, _ in entries if (told or _OWNER.fullmatch(key)) and not _WHEN & set(grammar.pieces(key))]
         if len(names) == len(entries) > 1 and len(set.intersection(*(set(entry) for _, entry in entries))) > 1:
             return above, entries
     return None
