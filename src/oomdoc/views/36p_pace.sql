@@ -16,24 +16,26 @@ WITH flag AS (
   GROUP BY ALL
 ), stat AS (
   -- a tenth more requests is one load
-  SELECT s.start_id, s.source, x.line, f.model, round(ln(x.running) / ln(1 + $like_load)) AS load, x.generation_tokens_per_s / x.running AS rate,
-    x.kv_used / x.running AS depth
+  SELECT s.start_id, s.source, x.line, x.running, x.waiting, f.model, round(ln(nullif(x.running, 0)) / ln(1 + $like_load)) AS load,
+    x.generation_tokens_per_s / nullif(x.running, 0) AS rate, x.kv_used / nullif(x.running, 0) AS depth, x.prompt_tokens_per_s AS prompt, lag(x.running) OVER (PARTITION BY s.start_id ORDER BY x.line) AS ran
   FROM engine_start s
   JOIN engine_stat x ON x.source = s.source AND x.line BETWEEN s.first_line AND s.last_line
   LEFT JOIN flag f USING (start_id)
-  WHERE x.running > 0 AND x.generation_tokens_per_s > 0 AND coalesce(x.waiting, 0) = 0 AND (SELECT count(*) > 1 FROM engine_start)
+  WHERE (SELECT count(*) > 1 FROM engine_start)
 ), alike AS (
-  SELECT start_id, source, model, load, median(rate) AS rate, median(depth) AS depth, count(*) AS lines, min(source || ':' || line) AS ref
+  SELECT start_id, source, model, load, median(rate) AS rate, median(depth) AS depth, median(prompt) AS prompt, count(*) AS lines, min(source || ':' || line) AS ref
   FROM stat
+  -- who runs is told of a moment, tokens are those of the time since the line before
+  WHERE rate > 0 AND coalesce(waiting, 0) = 0 AND coalesce(greatest(ran, running) <= $steady_load * least(ran, running), true)
   GROUP BY ALL
 ), started AS (
-  -- longer contexts make each token slower, the same ones do not
-  SELECT a.source AS slow, b.source AS fast, median(a.rate) AS slow_rate, median(b.rate) AS fast_rate, median(b.rate / a.rate) AS times,
+  -- longer contexts make each token slower, and so do prompts that are computed beside; the same ones do not
+  SELECT CASE WHEN a.source = b.source THEN min(a.ref) ELSE a.source END AS slow, CASE WHEN a.source = b.source THEN min(b.ref) ELSE b.source END AS fast, median(a.rate) AS slow_rate, median(b.rate) AS fast_rate, median(b.rate / a.rate) AS times,
     sum(a.lines) AS samples, min(a.ref) AS ref
   FROM alike a
   -- of two logs that do not say what they serve nobody knows that it is the same
   JOIN alike b ON b.load = a.load AND b.start_id <> a.start_id AND (b.model = a.model OR b.source = a.source AND b.model IS NOT DISTINCT FROM a.model)
-  WHERE coalesce(a.depth <= $depth_alike * b.depth, true)
+  WHERE coalesce(a.depth <= $depth_alike * b.depth, true) AND coalesce(a.prompt <= $depth_alike * b.prompt, true)
   GROUP BY a.source, b.source, a.start_id, b.start_id
   HAVING sum(a.lines) >= $pace_points AND sum(b.lines) >= $pace_points
 ), course_of AS (
