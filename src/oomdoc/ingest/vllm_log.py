@@ -466,9 +466,10 @@ PATTERNS: tuple[Pattern, ...] = (
     _refusal("below-max-model-len-cut", "0.2.0 →", ("Error: To serve at",), _cut("ValueError: To serve at least one request with the "),
              ("ValueError: To serve at least on", {}), check="kv-below-max-model-len"),
     _refusal(
-        "no-kv-blocks", "0.1.7 →", ("memory for the cache blocks", "frontend multimodal GPU decoding reserves"),
-        rf"No available memory for the cache blocks|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache",
+        "no-kv-blocks", "0.1.7 →", ("memory for the cache blocks", "memory for KV cache", "frontend multimodal GPU decoding reserves"),
+        rf"No available memory for the cache blocks|\b[Nn]ot enough (?:\w+ )?memory for KV cache|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache",
         "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
+        "ValueError: Paged attention: not enough Metal memory for KV cache. metal_limit=27.91GB, fraction=0.90, usable_metal=25.12GB, model_memory=22.40GB",  # the plugin for Apple's devices
         ("ValueError: frontend multimodal GPU decoding reserves 3.5 GiB (1.5 GiB raw-frame budget, 2.0 GiB decoder cache budget), but only 2.25 GiB is available for the KV cache. Reduce",
          {"wanted_bytes": 3.5 * GIB, "available_bytes": 2.25 * GIB}),
     ),

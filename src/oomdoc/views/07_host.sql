@@ -100,8 +100,12 @@ folded AS (
   SELECT count(*) FILTER (exit_code IN (-9, 137)) AS sigkills, min(source || ':' || line) FILTER (exit_code IN (-9, 137)) AS sigkill_ref,
     count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,
          min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref
-  FROM process_exit
-  WHERE exit_code IN (-9, 137, -7, 135)
+  FROM (
+    SELECT exit_code, source, line FROM process_exit WHERE exit_code IN (-9, 137, -7, 135)
+    UNION ALL
+    -- a container ends with its first process, and with its signal
+    SELECT exit_code, source, line FROM container WHERE exit_code = 135
+  )
 ), fault AS (
   SELECT count(*) AS n, min(ref) AS ref FROM (
     SELECT source || ':' || line AS ref

@@ -12,11 +12,14 @@ WITH lack AS (
   -- who measures devices from outside of a container sees no process: an engine comes on top of what was there
   SELECT median(g.used_bytes)::BIGINT AS others_bytes, min(g.source || ':' || g.line) AS others_ref
   FROM lack l
-  JOIN start_pool s ON s.tokens = l.small_tokens
+  -- a start that prints no pool is told by the scrapes that come after it
+  JOIN start_pool s ON s.tokens = l.small_tokens OR s.tokens IS NULL AND l.weights_bytes IS NULL
   JOIN gpu_sample g ON abs(l.lacks_bytes - g.used_bytes) <= $stood_is_lacking * g.used_bytes
-  WHERE l.processes IS NULL
+  -- nobody beside it in a list says nothing of when it began: who was there then may be gone
+  WHERE coalesce(l.processes, 0) < 2
   GROUP BY s.start_id, s.t
-  HAVING count(*) FILTER (g.t < s.t) >= $stood_samples AND max(g.t) <= s.t + $loaded_within
+  HAVING (count(*) FILTER (g.t < s.t) >= $stood_samples
+      OR count(*) FILTER (g.t < s.t) >= $stood_equal AND count(DISTINCT g.used_bytes) FILTER (g.t < s.t) = 1) AND max(g.t) <= s.t + $loaded_within
     AND EXISTS (FROM gpu_sample a WHERE a.t > s.t + $loaded_within AND a.used_bytes > 0)
   ORDER BY others_ref
   LIMIT 1
