@@ -13,6 +13,8 @@ _SERVING = regex(
     r"completion|assist(?:ant)?(?![a-z])|copilot|textgen|transformer|(?<!search-)engine|(?<![a-z])ray(?![a-z])|mooncake|lmcache|cache-server"
 )
 """What workloads that serve a language model are called: the task, the field, families of models, parts of an engine."""
+_TASK = regex(r"rerank|embed|whisper|transcri|guard")
+"""What stands beside a language model, by the name of its task."""
 _WORD = regex(r"[a-z]{4,}")
 _COMMON = frozenset(
     [
@@ -91,6 +93,16 @@ class Kin:
         (True, False)
         """
         return bool(words_of(workload_of(name)) & self.words)
+
+    def of_another_task(self, name: str) -> bool:
+        """Whether a name is that of a server for a task beside generation, and none of this server's own names has that task.
+
+        >>> Kin(frozenset({"qwen"})).of_another_task("llm-reranker-1"), Kin(frozenset({"reranker"})).of_another_task("llm-reranker-1")
+        (True, False)
+        """
+        own = " ".join((*self.words, *self.sources)).lower()
+        tasks = set(_TASK.findall(name.lower()))
+        return bool(tasks) and not any(task in own for task in tasks)
 
     def has(self, name: str | None) -> bool:
         """Whether a name is one of a model server, or shares a word with this server's own names.

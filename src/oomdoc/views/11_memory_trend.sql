@@ -123,9 +123,14 @@ WITH swapped AS (
     max(requests) OVER (PARTITION BY source, name, resource, variant, kind) AS most
   FROM placed
 ), filled AS (
-  -- the last sample at which a device held less than half of its peak: a start, or the end of the server before
-  SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
-  WHERE g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2 GROUP BY d.series
+  -- the last sample at which a device held less than half of its peak: a start, or the end of the server before; or a start that its log tells, which
+  -- samples of an hour do not see
+  SELECT series, max(t) AS t FROM (
+    SELECT d.series, g.t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu
+    WHERE g.used_bytes < $filled_share * d.peak_bytes AND g.t < d.from_t + d.seconds / 2
+    UNION ALL
+    SELECT d.series, s.t FROM engine_start s JOIN device_series d ON s.t BETWEEN d.from_t AND d.from_t + d.seconds / 2
+  ) GROUP BY series
 ), last_held AS (
   -- the last sample at which it held as much: what is held behind the end of a server is none of its
   SELECT d.series, max(g.t) AS t FROM gpu_sample g JOIN device_series d ON d.source = g.source AND d.gpu IS NOT DISTINCT FROM g.gpu

@@ -101,7 +101,30 @@ def meanings(name: str) -> tuple[Match, ...]:
     if series := _SERIES.fullmatch(plain):
         known = _by_fold().get(_fold("vllm" + series[1]))
         return (() if known else _folded(rests)) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
-    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests) or _of_one(plain)
+    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests) or _of_one(plain) or _selected(plain)
+
+
+_SELECTED = regex(r"(?P<name>[A-Za-z_][\w:]{3,100})\{(?P<labels>[^{}]*)\}")
+_NUMBERED = regex(r"\b(?:gpu|device|index|gpu_id|minor_number)=\W{0,3}(?:nvidia)?(\d{1,3})\W")
+
+
+def _selected(plain: str) -> tuple[Match, ...]:
+    """What a series of a device means whose labels stand in its header, as a panel is exported.
+
+    >>> [(match.quantity.id, match.device) for match in meanings('DCGM_FI_DEV_FB_USED{gpu="3",pod="llm-0"}')]
+    [('gpu.used', 3)]
+    >>> meanings('DCGM_FI_DEV_FB_USED{gpu="3",GPU_I_ID="7"}')  # an instance is a device of its own
+    ()
+    """
+    found = _SELECTED.fullmatch(plain)
+    if found is None or "GPU_I_" in found["labels"]:
+        return ()
+    number = _NUMBERED.search(found["labels"] + " ")
+    return tuple(
+        replace(match, device=int(number[1]) if number else match.device)
+        for match in meanings(found["name"])
+        if match.strong and match.quantity.id.startswith("gpu.")
+    )
 
 
 _ONE = regex(r"(?P<name>[A-Za-z][A-Za-z0-9]*_\w+) +(?P<whose>[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)+)")
