@@ -69,7 +69,7 @@ def asked(row: dict[str, Any], **more: Any) -> Question:
         "max_num_batched_tokens": row.get("max_num_batched_tokens"), "dtype": row.get("dtype"), "quantization": row.get("quantization"),
         "kv_cache_dtype": row.get("kv_cache_dtype"), "enforce_eager": row.get("enforce_eager"),
         "enable_prefix_caching": row.get("enable_prefix_caching"), "language_model_only": row.get("language_model_only"),
-        "speculative_config": row.get("speculative_config"),
+        "speculative_config": row.get("speculative_config"), "revision": row.get("revision"),
     }  # fmt: skip
     return ask(Given(**{**flags, **more}))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from oomdoc.fit import Given, Question, ask, worksheet
+from oomdoc.fit import Given, Logged, Question, ask, worksheet
 from oomdoc.fit.judge import judge
+from oomdoc.model import Engine, Flag
 from oomdoc.physics.architecture import FULL, LATENT, Cache
 from oomdoc.physics.catalogue import with_files
 from oomdoc.physics.interval import Interval
@@ -81,6 +82,35 @@ def test_two_revisions_are_a_range_of_both_and_one_that_the_count_cannot_reach_i
     both, wide = size_of("poolside/Laguna-S-2.1-INT4"), size_of("poolside/Laguna-S-2.1-NVFP4")
     assert 67.3 * GIB in both and 93.4 * GIB in both
     assert wide.lo > 90 * GIB and 93.4 * GIB in wide
+
+
+@pytest.mark.parametrize(
+    ("name", "commit", "pinned"),
+    [
+        ("poolside/Laguna-S-2.1-INT4", "67dbeda456e68139f281c40831f9d12049d8fc11", True),
+        ("poolside/Laguna-S-2.1-INT4", "67dbeda4", True),
+        ("poolside/Laguna-S-2.1-INT4@67dbeda4", None, True),
+        ("/hub/models--poolside--Laguna-S-2.1-INT4/snapshots/67dbeda456e68139f281c40831f9d12049d8fc11", None, True),
+        ("poolside/Laguna-S-2.1-INT4", "67db", False),  # too short to tell commits apart
+        ("poolside/Laguna-S-2.1-INT4", "main", False),
+        ("poolside/Laguna-S-2.1-INT4", "0123456789abcdef", False),  # a commit nobody listed
+        ("poolside/Laguna-S-2.1-INT4", None, False),
+    ],
+)
+def test_a_pinned_commit_decides_which_content_is_meant(name: str, commit: str | None, pinned: bool) -> None:
+    """67.0 GiB at one commit, 92.8 on the branch two days later under the same name."""
+    size = weights_bytes(question(model=name, revision=commit).model)
+    assert size is not None and 67.3 * GIB in size
+    assert (size.hi < 70 * GIB) is pinned
+
+
+def test_a_log_that_prints_its_commit_pins_it() -> None:
+    engine = Engine(
+        "e", "engine.log:1", None, "0.25.1", "poolside/Laguna-S-2.1-INT4", "V1",
+        {"revision": Flag("67dbeda456e68139f281c40831f9d12049d8fc11", "given", "engine.log:3")}, None, False,
+    )  # fmt: skip
+    size = weights_bytes(ask(Given(gpu="GB10"), Logged(engine.model, engine)).model)
+    assert size is not None and size.hi < 70 * GIB
 
 
 def test_a_copy_tells_its_kv_dtype_where_its_files_do() -> None:
