@@ -104,6 +104,22 @@ def test_a_pinned_commit_decides_which_content_is_meant(name: str, commit: str |
     assert (size.hi < 70 * GIB) is pinned
 
 
+def test_a_recipe_that_leaves_linear_attention_alone() -> None:
+    """A Qwen3.5 in 4-bit integers keeps its delta nets in 16 bits at least; one of Qwen3-Next, and another format, may not."""
+    for name, kept in (("Qwen3.5-35B-A3B-W4A16", True), ("Qwen3-Next-80B-A3B-Instruct-W4A16", False), ("Qwen3.5-35B-A3B-AWQ", False)):  # fmt: skip
+        model = question(model=name).model
+        assert model.parts is not None and 0 < model.parts.linear < model.parts.attention, name
+        size, narrow = weights_bytes(model), replace(model, parts=replace(model.parts, linear=0))
+        least = weights_bytes(narrow)
+        assert size is not None and least is not None
+        assert (size.lo > least.lo) is kept, name
+        assert size.hi == least.hi, name
+        if kept:  # what is kept takes 2 bytes for half a byte and its scales
+            assert size.lo - least.lo == pytest.approx(model.parts.linear * (2 - FORMATS["w4a16"].bytes_per_weight))
+    dense = question(model="meta-llama/Llama-3.1-8B-Instruct").model.parts
+    assert dense is not None and dense.linear == 0
+
+
 def test_a_log_that_prints_its_commit_pins_it() -> None:
     engine = Engine(
         "e", "engine.log:1", None, "0.25.1", "poolside/Laguna-S-2.1-INT4", "V1",
