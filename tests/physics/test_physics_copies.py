@@ -261,13 +261,15 @@ def test_a_reranker_may_sample_and_an_embedding_model_does_not() -> None:
 
 
 def test_estimates_of_ranks_in_hosts_of_their_own() -> None:
-    """Two GB10: 4.99 GiB taken off for graphs; one GB10, or two cards in one host, as elsewhere."""
+    """Two GB10: 4.99 and 5.07 GiB taken off for graphs; one GB10, or two cards in one host, as elsewhere."""
     assert graph_bytes(estimated=True, tp=2, device="NVIDIA GB10").hi == MOVING_GRAPHS_GIB * GIB
     usual = graph_bytes(estimated=True)
     assert graph_bytes(estimated=True, device="NVIDIA GB10") == graph_bytes(estimated=True, tp=2, device="NVIDIA H100 80GB") == usual  # fmt: skip
     assert graph_bytes(tp=2, device="NVIDIA GB10") == graph_bytes() and graph_bytes(enforce_eager=True, estimated=True, tp=2, device="NVIDIA GB10").hi == 0  # fmt: skip
     one, two = non_torch_bytes(1, "NVIDIA GB10"), non_torch_bytes(2, "NVIDIA GB10")
-    assert (two.lo - one.lo, two.hi - one.hi) == (pytest.approx(0.1 * GIB), pytest.approx(0.6 * GIB))
+    # 5.72 GiB on the second of two ranks, whose buffers of the network lie there as well; 3.2 at most on one
+    assert 5.72 * GIB in two and 5.72 * GIB not in one and two.lo - one.lo == pytest.approx(0.1 * GIB)
+    assert 5.07 * GIB in graph_bytes(estimated=True, tp=2, device="NVIDIA GB10")
 
 
 def test_a_format_of_a_listed_copy_is_known() -> None:
