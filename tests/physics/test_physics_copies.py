@@ -104,6 +104,13 @@ def test_a_pinned_commit_decides_which_content_is_meant(name: str, commit: str |
     assert (size.hi < 70 * GIB) is pinned
 
 
+def test_a_commit_that_is_known_alone_says_nothing_of_the_others() -> None:
+    """26.4 GB at one commit; what the branch holds today nobody listed."""
+    pinned = size_of("unsloth/Qwen3.6-27B-NVFP4", revision="890bdef7a42feba6d83b6e17a03315c694112f2a")
+    other = size_of("unsloth/Qwen3.6-27B-NVFP4")
+    assert 24.5 * GIB in pinned and pinned.hi / pinned.lo < 1.15 < other.hi / other.lo
+
+
 def test_a_recipe_that_leaves_linear_attention_alone() -> None:
     """A Qwen3.5 in 4-bit integers keeps its delta nets in 16 bits at least; one of Qwen3-Next, and another format, may not."""
     for name, kept in (("Qwen3.5-35B-A3B-W4A16", True), ("Qwen3-Next-80B-A3B-Instruct-W4A16", False), ("Qwen3.5-35B-A3B-AWQ", False)):  # fmt: skip

@@ -151,6 +151,8 @@ def with_files(model: Model, name: str, revision: str = "") -> Model:
         return model
     pinned = (each for commit, each in listed.get("revisions", {}).items() if _same_commit(commit, revision))
     listed = next(pinned, listed)
+    if "gib" not in listed:  # some commits of it are known, and none was asked for
+        return model
     sizes, kv = tuple(round(size * GIB) for size in listed["gib"]), listed.get("kv")
     return replace(model, copy_bytes=sizes, kv_cache_scheme=kv or model.kv_cache_scheme)
 

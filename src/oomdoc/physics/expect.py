@@ -175,7 +175,9 @@ def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, kn
     heaviest = max(weights, key=lambda each: each.hi) if weights else None
     chance: float | None = None if starts is None else float(starts)
     if starts is None and least is not None and pool is not None and model.confirmed != "name":
-        chance = _chance(least, None if known.available_bytes or budget is None else budget.spread_bytes, pool.need_bytes)
+        chance = _chance(
+            least, None if known.available_bytes or budget is None else budget.spread_bytes, pool.need_bytes
+        )
     return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking, chance)
 
 

@@ -359,7 +359,9 @@ def _stage_ends(
     heads = model.kv_heads
     kv_share = max(1, heads // tp) / heads if heads else 1 / tp
     projections = wide if spared not in ("", "linear") else linear  # K, V and what stands on every rank
-    kept = {"": 0, "entry": parts.entry, "linear": parts.linear}.get(spared, parts.attention)  # of the attention, in 16 bits
+    kept = {"": 0, "entry": parts.entry, "linear": parts.linear}.get(
+        spared, parts.attention
+    )  # of the attention, in 16 bits
     shared = wide if spared == "shared" else linear
     body = (
         parts.experts * slim / tp
