@@ -60,8 +60,8 @@ def question(**flags: Any) -> Question:
 
 # What was reached, less one row: the half that nothing was fitted to is held to its own figures.
 LEAST = {
-    False: {"weights": 84, "tokens": 83, "right": 64, "likelier": 69, "inside": 65},
-    True: {"weights": 76, "tokens": 75, "right": 51, "likelier": 51, "inside": 53},
+    False: {"weights": 85, "tokens": 83, "right": 64, "likelier": 69, "inside": 65},
+    True: {"weights": 76, "tokens": 75, "right": 51, "likelier": 55, "inside": 53},
 }
 
 
