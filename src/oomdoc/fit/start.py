@@ -64,7 +64,7 @@ def start_of(question: Question, setup: Setup, now: Expected) -> Start:
 
 
 LIKELY = 0.8
-"""From this chance on an open check is called likely: of the open ones among the published starts it was right in all but one."""
+"""From this chance on an open check is called likely: four of five such among the published starts that may be read were right."""
 
 
 def likelihood(chance: float) -> str:
