@@ -195,6 +195,30 @@ def test_a_model_that_is_counted_goes_before_one_whose_range_merely_holds_the_we
     assert token_by_weights(size, None, None, None) is None
 
 
+@pytest.mark.parametrize(
+    ("printed", "budget", "each"),
+    [(14.9888, "", 131_072), (14.9612, "", 131_072), (14.9612, "ENC", 57_344), (14.92, "", 57_344)],
+    ids=["with its tables", "without its tables", "an encoder was tried", "less than any count of it"],
+)
+def test_a_log_that_tries_no_encoder_is_about_a_text_model(
+    tmp_path: Path, printed: float, budget: str, each: int
+) -> None:
+    """Both a text model of 8B and one that sees load some 15 GiB and state 131,072 positions; only the second budgets an encoder's cache."""
+    tried = (
+        "INFO 03-01 08:00:02 [gpu_model_runner.py:1595] Encoder cache will be initialized with a budget of 8192 tokens, and profiled "
+        "with 1 video items of the maximum feature size.\n"
+    )
+    (tmp_path / "engine.log").write_text(
+        f"INFO 03-01 08:00:00 [gpu_model_runner.py:1347] Model loading took {printed} GiB and 9.1 seconds\n"
+        + (tried if budget else "")
+        + "INFO 03-01 08:00:40 [kv_cache_utils.py:634] GPU KV cache size: 262,144 tokens\n"
+        "INFO 03-01 08:00:40 [kv_cache_utils.py:637] Maximum concurrency for 131,072 tokens per request: 2.00x\n",
+        encoding="utf-8",
+    )
+    told = [entry.kv_bytes_per_token for entry in ledger(tmp_path) if entry.moment == "rest"]
+    assert told == [each]
+
+
 def test_ranks_that_only_their_workers_show_share_the_weights(tmp_path: Path) -> None:
     log = tmp_path / "vllm.log"
     said = "INFO 02-05 13:34:59 [gpu_worker.py:298] Available KV cache memory: 9.90 GiB\n"

@@ -33,6 +33,7 @@ class Figures:
     weights: tuple[int, int]
     tokens: tuple[int, int]
     starts: tuple[int, int, int]
+    leaning: tuple[int, int]
     pool_error: float | None
     pool_holds: tuple[int, int]
     pool_width: float | None
@@ -44,7 +45,7 @@ class Figures:
         return (
             f"{self.rows} rows, {self.refused} not computed; weights within 5 %: {self.weights[0]} of {self.weights[1]}; "
             f"tokens of the logged bytes within 1 %: {self.tokens[0]} of {self.tokens[1]}; starts or not: {right} right, "
-            f"{wrong} wrong, {left_open} open; pool by flags alone: median error {error}, inside {self.pool_holds[0]} of "
+            f"{wrong} wrong, {left_open} open, of which the likelier side is right in {self.leaning[0]} of {self.leaning[1]}; pool by flags alone: median error {error}, inside {self.pool_holds[0]} of "
             f"{self.pool_holds[1]}, median width {width}"
         )
 
@@ -69,7 +70,7 @@ def asked(row: dict[str, Any], **more: Any) -> Question:
         "max_num_batched_tokens": row.get("max_num_batched_tokens"), "dtype": row.get("dtype"), "quantization": row.get("quantization"),
         "kv_cache_dtype": row.get("kv_cache_dtype"), "enforce_eager": row.get("enforce_eager"),
         "enable_prefix_caching": row.get("enable_prefix_caching"), "language_model_only": row.get("language_model_only"),
-        "speculative_config": row.get("speculative_config"),
+        "speculative_config": row.get("speculative_config"), "revision": row.get("revision"),
     }  # fmt: skip
     return ask(Given(**{**flags, **more}))
 
@@ -136,11 +137,13 @@ def measure(some: Sequence[dict[str, Any]]) -> Figures:
     refused = sum(not answered(row) for row in some)
     weights = [each for row in some if (each := weights_off(row)) is not None]
     tokens = [each for row in some if (each := tokens_off(row)) is not None]
-    verdicts = [
-        (row["started"], sheet(row).start.starts if answered(row) else None)
+    judged = [
+        (row["started"], sheet(row).start if answered(row) else None)
         for row in some
         if row.get("gpu") and "started" in row
     ]
+    verdicts = [(seen, told.starts if told else None) for seen, told in judged]
+    leaning = [(seen, told.chance) for seen, told in judged if told and told.starts is None and told.chance is not None]
     found = list(pools([row for row in some if answered(row)]))
     return Figures(
         len(some),
@@ -152,6 +155,7 @@ def measure(some: Sequence[dict[str, Any]]) -> Figures:
             sum(told is not None and seen is not told for seen, told in verdicts),
             sum(told is None for _, told in verdicts),
         ),
+        (sum(seen is (chance > 0.5) for seen, chance in leaning), len(leaning)),
         statistics.median(off(each, row["available_gib"] * GIB) for row, each in found) if found else None,
         (sum(row["available_gib"] * GIB in each for row, each in found), len(found)),
         statistics.median((each.hi - each.lo) / (row["available_gib"] * GIB) for row, each in found) if found else None,
@@ -190,7 +194,7 @@ def main() -> None:
         if row.get("gpu"):
             told = sheet(row).start
             if told.starts is not row.get("started", told.starts):
-                parts.append(f"started {row['started']} told {told.starts} {told.check}")
+                parts.append(f"started {row['started']} told {told.starts} {told.check} {told.chance}")
             for _, each in pools([row]):
                 inside = row["available_gib"] * GIB in each
                 parts.append(

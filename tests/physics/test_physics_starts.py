@@ -18,6 +18,7 @@ from oomdoc.fit.given import parse_tokens
 from oomdoc.fit.judge import judge
 from oomdoc.physics import defaults
 from oomdoc.physics.architecture import LATENT, RECURRENT
+from oomdoc.physics.budget import plan_budget
 from oomdoc.physics.catalogue import find, models, nearest
 from oomdoc.physics.config import read_config
 from oomdoc.physics.defaults import rule_releases, version_number
@@ -59,8 +60,8 @@ def question(**flags: Any) -> Question:
 
 # What was reached, less one row: the half that nothing was fitted to is held to its own figures.
 LEAST = {
-    False: {"weights": 83, "tokens": 83, "right": 63, "inside": 65},
-    True: {"weights": 76, "tokens": 75, "right": 51, "inside": 53},
+    False: {"weights": 85, "tokens": 83, "right": 64, "likelier": 69, "inside": 65},
+    True: {"weights": 76, "tokens": 75, "right": 51, "likelier": 55, "inside": 53},
 }
 
 
@@ -72,9 +73,55 @@ def test_published_starts(aside: bool) -> None:
     assert figures.weights[0] >= least["weights"], figures
     assert figures.tokens[0] >= least["tokens"], figures
     assert figures.starts[0] >= least["right"] and figures.starts[1] == 0, figures
+    assert figures.starts[0] + figures.leaning[0] >= least["likelier"], figures
     assert figures.pool_error is not None and figures.pool_error <= 0.05, figures
     assert figures.pool_holds[0] >= least["inside"], figures
     assert figures.pool_width is not None and figures.pool_width <= 0.25, figures
+
+
+@pytest.mark.parametrize(
+    ("share", "starts", "answer"),
+    [
+        (0.70, False, "DOES NOT FIT"),
+        (0.735, None, "LIKELY DOES NOT FIT"),
+        (0.7623, None, "MAY FIT"),
+        (0.78, None, "LIKELY FITS"),
+        (0.83, True, "STARTS"),
+    ],
+)
+def test_an_open_check_says_which_side_is_likelier(share: float, starts: bool | None, answer: str) -> None:
+    """One request of 40,960 tokens of Qwen3-8B is 5.63 GiB beside 15.3 of weights on 29.3 GiB, a share at a time."""
+    told = worksheet(question(model="Qwen/Qwen3-8B", gpu="29.3GiB", max_model_len=40_960, gpu_memory_utilization=share))
+    assert told.start.starts is starts and told.answer.startswith(answer)
+    chance = told.start.chance
+    assert chance is not None
+    assert chance == {True: 1.0, False: 0.0}.get(starts, chance)  # type: ignore[call-overload]
+    assert ("in 10" in told.start.says) is (starts is None)
+
+
+def test_parts_that_do_not_know_of_each_other_are_not_all_wrong_at_once() -> None:
+    """Four parts of one half width each are two off together, not four; what is exact adds nothing."""
+    one = Interval(1 * GIB, 3 * GIB, "planning figure")
+    plan = plan_budget(
+        Interval(39 * GIB, 41 * GIB), 1.0, weights_bytes=one, activation_bytes=one, non_torch_bytes=one, graph_bytes=one, version=19_000
+    )  # fmt: skip
+    assert plan.spread_bytes == pytest.approx(2 * GIB)
+    assert plan.available_bytes.hi - plan.available_bytes.lo == 8 * GIB
+    sure = plan_budget(
+        point(40 * GIB), 1.0, weights_bytes=point(1), activation_bytes=point(1), non_torch_bytes=point(1), graph_bytes=one, version=19_000
+    )  # fmt: skip
+    assert sure.spread_bytes == 0  # graphs are not in this release's plan
+
+
+def test_a_server_whose_release_nobody_knows_has_the_chance_of_each() -> None:
+    each = [question(model="ibm-granite/granite-3.1-8b-instruct", gpu="A10G", max_model_len=30_000, engine_version=version) for version in ("0.11.0", "0.25.0")]  # fmt: skip
+    told = [judge(one, one.setup).chance for one in each]
+    assert told[0] is not None and told[1] is not None and told[0] < told[1]
+    unknown = question(
+        model="ibm-granite/granite-3.1-8b-instruct", gpu="A10G", max_model_len=30_000, engine_version="any"
+    )
+    chance = judge(unknown, unknown.setup).chance
+    assert chance is not None and told[0] < chance < told[1]
 
 
 def test_a_row_that_is_refused_is_missed_in_each_figure_it_states() -> None:

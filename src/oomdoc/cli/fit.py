@@ -26,6 +26,10 @@ def fit(
     params: Annotated[
         str | None, typer.Option(metavar="COUNT", help="Parameters, such as 8B, for a model that nothing else names.")
     ] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option(metavar="COMMIT", help="The commit of the model's repository, where its content has changed."),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="BUNDLE", help="Take model, flags, figures and traffic from a bundle."),
@@ -167,7 +171,7 @@ def fit(
         place = Path(model)
     files = None if place is None else read_model_files(place)
     given = fitting.Given(
-        model=model, model_config=files.config if files else None, weight_bytes=files.weight_bytes if files else None, params=params, gpu=gpu, engine_version=engine_version, tensor_parallel_size=tp,
+        model=model, model_config=files.config if files else None, weight_bytes=files.weight_bytes if files else None, params=params, gpu=gpu, engine_version=engine_version, revision=revision, tensor_parallel_size=tp,
         pipeline_parallel_size=pp, decode_context_parallel_size=dcp, max_model_len=parse_tokens("--max-model-len", max_model_len), max_num_seqs=max_num_seqs,
         max_num_batched_tokens=parse_tokens("--max-num-batched-tokens", max_num_batched_tokens), gpu_memory_utilization=gpu_memory_utilization,
         kv_cache_dtype=kv_cache_dtype, quantization=quantization, dtype=dtype, block_size=block_size,

@@ -30,6 +30,7 @@ class Given:
     params: str | None = None
     gpu: str | None = None
     engine_version: str | None = None
+    revision: str | None = None
     tensor_parallel_size: int | None = None
     pipeline_parallel_size: int | None = None
     decode_context_parallel_size: int | None = None

@@ -12,7 +12,7 @@ from oomdoc.physics.config import read_config
 from oomdoc.physics.estimate import estimate
 from oomdoc.physics.identify import identify
 from oomdoc.physics.interval import Interval, point, printed
-from oomdoc.physics.names import format_of, repository
+from oomdoc.physics.names import format_of, repository, revision_in
 from oomdoc.physics.weights import BY_NAME, named_size
 from oomdoc.regexes import regex
 
@@ -49,7 +49,8 @@ def model_of(name: str | None, given: Given, logged: Logged, inputs: list[Input]
         model = replace(model, quantization="none", checkpoint_bytes=None)
         note = "the name says 16 bits"
         inputs.append(Input("weights' format", "none", "assumed", note))
-    model = with_files(model, repository(asked))
+    revision = given.revision or str(flag_of(logged, "revision")[0] or "") or revision_in(name)
+    model = with_files(model, repository(asked), revision)
     if model.copy_bytes and model.kv_cache_scheme not in (None, "auto"):
         inputs.append(Input("KV cache dtype", model.kv_cache_scheme, "catalogue", "this copy's config asks for it"))
     if model.kv_cache_scheme is None and found.format in _ASK_FOR_FP8.get(model.maker, ()):

@@ -58,7 +58,26 @@ def start_of(question: Question, setup: Setup, now: Expected) -> Start:
             "length": f"one request of {length} tokens needs {need} of KV cache per GPU, {have} are available; "
             f"{lacking} {'are' if certain else 'may be'} lacking",
         }[now.refusal]
-    return Start(now.starts, now.refusal, now.lacking_bytes, says)
+    if now.starts is None and now.chance is not None:
+        says += f"; {likelihood(now.chance)}"
+    return Start(now.starts, now.refusal, now.lacking_bytes, says, now.chance)
+
+
+LIKELY = 0.8
+"""From this chance on an open check is called likely: four of five such among the published starts that may be read were right."""
+
+
+def likelihood(chance: float) -> str:
+    """A chance in words, never surer than the ranges behind it.
+
+    >>> likelihood(0.97), likelihood(0.55), likelihood(0.02)
+    ('it likely starts (9 in 10)', 'open (6 in 10 that it starts)', 'it likely does not start (9 in 10)')
+    """
+    side = max(chance, 1 - chance)
+    tenths = f"{min(9, math.floor(side * 10 + 0.5))} in 10"
+    if side < LIKELY:
+        return f"open ({math.floor(chance * 10 + 0.5)} in 10 that it starts)"
+    return f"it likely {'starts' if chance > 0.5 else 'does not start'} ({tenths})"
 
 
 YARN_FAMILIES = ("qwen2", "qwen3", "llama", "mistral", "deepseek", "glm", "internlm", "granite")
@@ -91,7 +110,10 @@ def answer_of(question: Question, now: Expected, start: Start, pool: PoolRow | N
     if start.starts is False:
         return "DOES NOT FIT"
     if start.starts is None:
-        return "STARTS BUT MAY FAIL WHILE CAPTURING GRAPHS" if start.check == "capture" else "MAY FIT"
+        if start.check == "capture":
+            return "STARTS BUT MAY FAIL WHILE CAPTURING GRAPHS"
+        sure = start.chance is not None and max(start.chance, 1 - start.chance) >= LIKELY
+        return "MAY FIT" if not sure else "LIKELY FITS" if (start.chance or 0) > 0.5 else "LIKELY DOES NOT FIT"
     if question.model.confirmed == "name":
         return "STARTS BUT THIS IS AN ESTIMATE FROM THE NAME"
     if pool is not None and pool.concurrency.hi < 2 and now.filled.max_num_seqs > 1:

@@ -31,6 +31,8 @@ from oomdoc.units import GIB
 
 RANKS = (1, 2, 4, 8, 16)  # numbers of ranks that are asked about where nobody says
 LEAST_DEVICE_BYTES = GIB  # no device that serves a model is smaller: such a total is damage
+WITH_TABLES = 1.0025
+"""Counted with the tables of positions / loaded without them, at most: Llama-3.1-8B is 14.99 GiB in some logs and 14.96 in others."""
 _MUCH_WIDER = 3  # times as wide a range of weights is that much less evidence for its model
 _UNKNOWN_DEVICE = "80GiB"  # weights and bytes per token need no device; whatever needs one is left out then
 
@@ -151,15 +153,18 @@ def ranks_that_fit(
 
 @functools.lru_cache(64)  # the starts of one server have the same figures
 def token_by_weights(
-    weights: Interval, token: Interval | None, version: int | None, longest: int | None
+    weights: Interval, token: Interval | None, version: int | None, longest: int | None, encoder: bool | None = None
 ) -> tuple[float, str] | None:
     """Bytes of a token that every known model of these weights (and, where it was measured, this token) has; one rank.
 
     None where no model of the catalogue loads so many bytes, where those that do differ, or where a request longer than
     their positions was allowed. A longest request of exactly a model's positions is that model's default: it goes before
-    others, and so does a model whose weights are counted before one whose range merely holds them. With the bytes the
-    name of one of them.
+    others, and so does a model whose weights are counted before one whose range merely holds them. `encoder`: whether the
+    log budgets an encoder's cache, which the engine does for every model that has one; such models then go before others, or
+    after them; None where its lines cannot tell. With the bytes the name of one of them.
     """
+    # a load may be printed without the tables of positions, which what is counted here holds
+    weights = replace(weights, hi=weights.hi * WITH_TABLES)
     found = [
         candidate
         for candidate in identify(weights=weights, kv_per_token=token, version=version, most=50, published=True)
@@ -169,6 +174,7 @@ def token_by_weights(
     ]
     if not found:
         return None
+    found = [item for item in found if encoder in (None, item.model.multimodal)] or found
     found = [item for item in found if item.model.max_position_embeddings == longest] or found
     # a model whose weights are only known as a wide range fits many logs: beside one that is counted it says little
     widths = [_width(item.model) for item in found]

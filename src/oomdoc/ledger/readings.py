@@ -31,7 +31,7 @@ _OF_ITS_DEVICE = frozenset(
 _LOADED_OVER_COUNTED = 1.003  # what plain formats load beyond the count, in published logs
 _NAMES = (
     "weights_bytes", "kv_available_bytes", "kv_reserved_bytes", "graph_bytes", "graph_actual_bytes", "graph_estimate_bytes", "activation_bytes",
-    "non_torch_bytes", "total_bytes", "kv_pool_tokens", "num_gpu_blocks", "block_size", "gpu_memory_utilization", "concurrency_tokens",
+    "non_torch_bytes", "total_bytes", "kv_pool_tokens", "num_gpu_blocks", "block_size", "gpu_memory_utilization", "concurrency_tokens", "encoder_budget_tokens",
 )  # fmt: skip
 _BOOKS = (
     "total_bytes", "free_bytes", "this_process_bytes", "other_processes_bytes", "allocated_bytes", "private_pool_bytes", "unallocated_bytes",
@@ -329,7 +329,9 @@ def _by_weights(
     if pool is not None and pool.interval.lo > 0 and tokens:
         seen = measured_token(pool.interval, tokens, block or 16)
     lengths = [figure.value for figure in known.get("concurrency_tokens", ())]
-    found = token_by_weights(size, seen, version, int(max(lengths)) if lengths else None)
+    # V1 says so before its pool wherever it tries an encoder, and the pool's tokens are V1's line
+    encoder = True if "encoder_budget_tokens" in known else False if "kv_pool_tokens" in known else None
+    found = token_by_weights(size, seen, version, int(max(lengths)) if lengths else None, encoder)
     if found is None:
         return None
     each, name = found

@@ -38,13 +38,15 @@ class Start:
     """The engine's start-up check. `starts` None: the intervals leave it open. `check`: the one that refuses or might.
 
     Checks: `division` (heads and ranks), `positions` (more than the model states), `weights`, `free-memory`, `no-blocks`, `length`, and beyond the engine's own
-    `capture` (the graphs logged hardly fit outside the plan). `lacking_bytes` per rank; None where nothing lacks.
+    `capture` (the graphs logged hardly fit outside the plan). `lacking_bytes` per rank; None where nothing lacks. `chance`: how
+    likely it starts, 0 to 1, of the memory's check; None where that says nothing (names and positions decide, or nothing is known).
     """
 
     starts: bool | None
     check: str | None
     lacking_bytes: Interval | None
     says: str
+    chance: float | None = None
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ class Parameters:
     every other linear layer; `attention` (projections of attention or of a recurrent layer) and `shared` (shared
     experts) are parts of it that many 4-bit checkpoints leave in 16 bits. `absorbed` is what MLA keeps a second time,
     unquantised, in the dtype of the model; `folded` what releases 0.7 kept instead (`weights.FOLDED_UNTIL`).
-    `entry` are a Nemotron-H's attention blocks and as many state-space blocks, which lead into them: part of `attention`.
+    `entry` are a Nemotron-H's attention blocks and as many state-space blocks, which lead into them: part of `attention`. `linear` are the
+    projections of delta nets, another part of it.
     """
 
     embedding: int
@@ -83,6 +84,7 @@ class Parameters:
     shared: int = 0
     folded: int = 0
     entry: int = 0
+    linear: int = 0
 
     @property
     def total(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from oomdoc.physics.defaults import BudgetRule, budget_rule
-from oomdoc.physics.interval import Interval, hull, point
+from oomdoc.physics.interval import Interval, hull, point, total
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Budget:
     """What one rank may plan with, in bytes, and what is left for KV; `available_bytes` may be negative.
 
     `graphs_bytes` are captured behind the plan's back where `rule.also` does not name them: then
-    `outside_bytes` = total x (1 - utilization) has to hold them.
+    `outside_bytes` = total x (1 - utilization) has to hold them. `spread_bytes` is how far from its middle what is left may well
+    be: the parts do not know of each other, so their half widths add up as squares do, not end to end.
     """
 
     rule: BudgetRule
@@ -33,6 +34,7 @@ class Budget:
     graph_bytes: Interval
     other_processes_bytes: Interval
     available_bytes: Interval
+    spread_bytes: float = 0.0
 
     @property
     def outside_bytes(self) -> Interval:
@@ -69,11 +71,8 @@ def plan_budget(
         rule = replace(rule, also=tuple(name for name in rule.also if name != "graphs"))
     others = other_processes_bytes or point(0)
     requested = total_bytes * utilization
-    taken = weights_bytes + activation_bytes
-    if rule.non_torch:
-        taken = taken + non_torch_bytes
-    for name in rule.also:
-        taken = taken + {"others": others, "graphs": graph_bytes, "slack": slack_bytes or point(0)}[name]
+    parts = [weights_bytes, activation_bytes, *([non_torch_bytes] if rule.non_torch else [])]
+    parts += [{"others": others, "graphs": graph_bytes, "slack": slack_bytes or point(0)}[name] for name in rule.also]
     return Budget(
         rule,
         total_bytes,
@@ -85,7 +84,8 @@ def plan_budget(
         graph_bytes,
         others,
         # the device cannot give more than it has, whatever the plan says
-        requested - taken,
+        requested - total(parts),
+        math.hypot(*((each.hi - each.lo) / 2 for each in (requested, *parts))),
     )
 
 

@@ -141,13 +141,29 @@ def with_positions(model: Model, name: str) -> Model:
     return replace(model, max_position_embeddings=stated, own_positions=True) if stated else model
 
 
-def with_files(model: Model, name: str) -> Model:
-    """The model with the files and the KV dtype of the very copy of this name; as it is where nobody listed them."""
+def with_files(model: Model, name: str, revision: str = "") -> Model:
+    """The model with the files and the KV dtype of the very copy of this name; as it is where nobody listed them.
+
+    `revision` is the commit that was asked for, if any: it decides where a name has had several contents.
+    """
     listed = _copies().get(name.lower())
     if listed is None:
         return model
-    sizes, kv = listed
+    pinned = (each for commit, each in listed.get("revisions", {}).items() if _same_commit(commit, revision))
+    listed = next(pinned, listed)
+    if "gib" not in listed:  # some commits of it are known, and none was asked for
+        return model
+    sizes, kv = tuple(round(size * GIB) for size in listed["gib"]), listed.get("kv")
     return replace(model, copy_bytes=sizes, kv_cache_scheme=kv or model.kv_cache_scheme)
+
+
+def _same_commit(known: str, asked: str) -> bool:
+    """Whether a commit that was asked for, whole or cut short, is one that is known by its first digits."""
+    text = asked.lower()
+    return len(text) >= _FEWEST_DIGITS and (text.startswith(known) or known.startswith(text))
+
+
+_FEWEST_DIGITS = 7
 
 
 def states_positions(model: Model, name: str) -> bool:
@@ -168,11 +184,8 @@ def _positions() -> dict[str, int]:
 
 
 @cache
-def _copies() -> dict[str, tuple[tuple[int, ...], str | None]]:
-    return {
-        name.lower(): (tuple(round(size * GIB) for size in listed["gib"]), listed.get("kv"))
-        for name, listed in _head()["copies"].items()
-    }
+def _copies() -> dict[str, dict[str, Any]]:
+    return {name.lower(): listed for name, listed in _head()["copies"].items()}
 
 
 @cache

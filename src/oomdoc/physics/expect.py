@@ -6,6 +6,7 @@ computes every part of one rank as an interval, and prefers a figure that was me
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from oomdoc.physics.adapters import adapter_bytes
@@ -79,7 +80,8 @@ class Expected:
 
     `starts` is the engine's own check: True, False, or None where the intervals leave it open. `refusal` says which
     check refuses: `weights` (more than the device), `free-memory`, `no-blocks` (nothing is left for KV), `length` (one
-    request of max_model_len does not fit); `lacking_bytes` is how much more that check wants.
+    request of max_model_len does not fit); `lacking_bytes` is how much more that check wants. `chance` is how likely it starts where
+    that is left open, from 0 to 1; None where nothing can be said of it.
     """
 
     setup: Setup
@@ -92,6 +94,7 @@ class Expected:
     starts: bool | None
     refusal: str | None
     lacking_bytes: Interval | None
+    chance: float | None = None
 
 
 def expected(
@@ -136,7 +139,14 @@ def _over(setup: Setup, each: list[Expected]) -> Expected:
         starts=starts.pop() if len(starts) == 1 else None,
         refusal=refusing.refusal,
         lacking_bytes=hull(lacking) if lacking else None,
+        chance=_mean([one.chance for one in each]),
     )
+
+
+def _mean(chances: list[float | None]) -> float | None:
+    """Each release as likely as the next; None where one of them says nothing."""
+    known = [each for each in chances if each is not None]
+    return sum(known) / len(known) if len(known) == len(chances) else None
 
 
 def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, known: Known) -> Expected:
@@ -163,7 +173,24 @@ def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, kn
     if model.encoder and available and refusal is None:
         starts = True  # nothing is kept between tokens, so no check of a pool follows
     heaviest = max(weights, key=lambda each: each.hi) if weights else None
-    return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking)
+    chance: float | None = None if starts is None else float(starts)
+    if starts is None and least is not None and pool is not None and model.confirmed != "name":
+        chance = _chance(
+            least, None if known.available_bytes or budget is None else budget.spread_bytes, pool.need_bytes
+        )
+    return Expected(setup, filled, heaviest, per_token, budget, least, pool, starts, refusal, lacking, chance)
+
+
+def _chance(available: Interval, spread: float | None, need: float) -> float:
+    """How likely so many bytes are there: a bell of this spread around the middle, or anywhere alike between the ends.
+
+    >>> round(_chance(Interval(6.0, 14.0), 2.0, 8.0), 2), round(_chance(Interval(6.0, 14.0), None, 8.0), 2)
+    (0.84, 0.75)
+    """
+    if not spread:
+        width = available.hi - available.lo
+        return float(available.lo >= need) if not width else min(1.0, max(0.0, (available.hi - need) / width))
+    return 0.5 * (1 + math.erf((available.middle - need) / (spread * math.sqrt(2))))
 
 
 def _loaded(model: Model, setup: Setup, version: int, device: str) -> tuple[Interval, ...]:

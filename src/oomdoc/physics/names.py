@@ -34,6 +34,16 @@ def repository(name: str) -> str:
     return kept.replace(":", "-")
 
 
+def revision_in(name: str) -> str:
+    """The commit that a name pins: behind an `@`, or the folder of a cached snapshot; empty where it pins none.
+
+    >>> revision_in("org/model-7b@67dbeda4"), revision_in("/hub/models--org--model-7b/snapshots/0a1b2c3d4e5f/"), revision_in("org/model-7b")
+    ('67dbeda4', '0a1b2c3d4e5f', '')
+    """
+    found = re.search(r"(?:@|[/\\]snapshots[/\\])([0-9a-f]{7,40})(?=[/\\]*$|[/\\])", name.strip(), re.I)
+    return found[1].lower() if found else ""
+
+
 # Words of a name that tell the weights' format, longest first where one holds another.
 _FORMATS = (
     (r"unquantized", None),

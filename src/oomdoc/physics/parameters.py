@@ -60,7 +60,7 @@ FAMILIES = tuple(_SHAPES)
 
 @dataclass
 class _Sums:
-    """Running counts; `attention` and `shared` are parts of `rest`."""
+    """Running counts; `attention` and `shared` are parts of `rest`, `linear` is one of `attention`."""
 
     kv: int = 0
     replicated: int = 0
@@ -72,6 +72,7 @@ class _Sums:
     shared: int = 0
     folded: int = 0
     entry: int = 0
+    linear: int = 0
 
 
 def integer(config: Config, *keys: str) -> int | None:
@@ -143,6 +144,7 @@ def count_parameters(
         attention=sums.attention,
         shared=sums.shared,
         folded=sums.folded,
+        linear=sums.linear,
         entry=_entry(text, letters, shape, hidden, heads) if letters else 0,
     )
 
@@ -230,6 +232,7 @@ def _delta_net(sums: _Sums, text: Config, hidden: int) -> bool:
     own = hidden * (2 * wide_keys + 2 * wide_values + 2 * values) + wide_values * hidden
     sums.rest += own
     sums.attention += own
+    sums.linear += own
     sums.small += (2 * wide_keys + wide_values) * kernel + 2 * values + value_dim
     return True
 

@@ -299,6 +299,11 @@ _ALWAYS_OF_32 = "cyankiwi"
 """Of any model, as a log says of one with latents; under their earlier name 128 (Qwen3-30B-A3B)."""
 
 
+_LINEAR_KEPT = ("qwen3_5",)
+"""Families whose recipe for 4-bit integers of llm-compressor leaves the linear attention alone (its `qwen3_5_moe_w4a16_distributed.py`;
+`qwen3_next_example.py` does not)."""
+
+
 def _bytes_each(
     model: Model, parts: Parameters, method: str | None, wide: float, tp: int = 1
 ) -> list[tuple[float, str]]:
@@ -329,7 +334,8 @@ def _bytes_each(
         if method == "nvfp4" and model.maker == "nvidia" and mixed:
             return [(slim, spared) for slim in each for spared in ("attention", "shared")]
         if model.recurrent or (parts.experts > 0 and model.hybrid):
-            return [(slim, spared) for slim in each for spared in ("", "shared")]
+            least = "linear" if method == "w4a16" and model.family.startswith(_LINEAR_KEPT) else ""
+            return [(slim, spared) for slim in each for spared in (least, "shared")]
     return [(slim, "") for slim in each]
 
 
@@ -345,19 +351,24 @@ def _stage_ends(
     model: Model, parts: Parameters, method: str | None, wide: float, slim: float, spared: str, tp: int, pp: int,
     version: int | None = None,
 ) -> list[float]:  # fmt: skip
-    """Bytes of each stage; `spared` is "" for nothing, `attention`, `shared` for attention and shared experts, or `entry`."""
+    """Bytes of each stage; `spared` is "" for nothing, `attention`, `shared` for attention and shared experts, `entry` or `linear`
+    for those parts of the attention.
+    """
     linear = wide if method and FORMATS[method].experts_only else slim
     layers = model.layers or 1
     heads = model.kv_heads
     kv_share = max(1, heads // tp) / heads if heads else 1 / tp
-    attention = wide if spared else linear
-    entry = parts.entry if spared == "entry" else parts.attention  # what of the attention stays in 16 bits
+    projections = wide if spared not in ("", "linear") else linear  # K, V and what stands on every rank
+    kept = {"": 0, "entry": parts.entry, "linear": parts.linear}.get(
+        spared, parts.attention
+    )  # of the attention, in 16 bits
     shared = wide if spared == "shared" else linear
     body = (
         parts.experts * slim / tp
         + (parts.rest - parts.attention - parts.shared) / tp * linear
-        + (entry / tp + parts.kv * kv_share + parts.replicated) * attention
-        + (parts.attention - entry) / tp * linear
+        + kept / tp * wide
+        + (parts.kv * kv_share + parts.replicated) * projections
+        + (parts.attention - kept) / tp * linear
         + parts.shared / tp * shared
         + parts.small * wide
         + _kept_twice(parts, slim if method == "fp8" else wide, wide, version) / tp
