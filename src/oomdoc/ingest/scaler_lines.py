@@ -33,8 +33,8 @@ _SCALED = regex(
 )
 _FACTOR = {"m": 1e-3, "k": 1e3, "%": 1.0}
 _REPLICAS = regex(
-    r"\b(?:(?P<minimum>min\w*)|(?P<maximum>max\w*)|(?P<replicas>current|observed|actual|ready|healthy|available|running)|(?P<desired>desired|target|wanted|recommended))"
-    r"(?:[ _]?replicas?)?\\?\"?\s{0,3}[:=]?\s{0,8}(?P<number>\d{1,4})\b(?![.:])",
+    r"\b(?:(?P<minimum>min\w*)|(?P<maximum>max\w*)|(?P<replicas>(?:old|previous) target|current|observed|actual|ready|healthy|available|running)|(?P<desired>desired|target|wanted|recommended))"
+    r"(?:(?: number of)?[ _]?replicas?)?\\?\"?\s{0,3}[:=]?\s{0,8}(?P<number>\d{1,4})\b(?![.:]\S)",
     re.I,
 )
 _OF = regex(r"\b(?P<now>\d{1,4})(?: of |/| / )(?P<all>\d{1,4}) (?P<word>ready )?replicas\b", re.I)
@@ -266,6 +266,7 @@ PATTERNS: tuple[Pattern, ...] = (
         ("INFO   replicas:      min 1  max 5  observed 1", {"minimum": 1, "maximum": 5, "replicas": 1}),
         ("endpoint chat-svc   replicas desired 1   healthy 1   degraded 0", {"replicas": 1, "desired": 1}),
         ("scaling chat: 2 of 6 replicas, queue 31", {"replicas": 2, "maximum": 6}),
+        ("Old target number of replicas: 2. Current target number of replicas: 3. Upscale counter: 0/15.", {"replicas": 2, "desired": 3}),
         convert=_replica_statement,
     ),
 )  # fmt: skip

@@ -91,7 +91,9 @@ def of_kill(row: Row, server: Server) -> Bond:
     if server.is_vllm and _OTHER_SERVER.search(name or ""):
         return Bond(FOREIGN, f"{who}, a server of another make")
     engine = is_engine(name)
-    if server.kin.has(name) and not (server.lives and name and (_BESIDE.search(name) or server.kin.of_another_task(name))):
+    if server.kin.has(name) and not (
+        server.lives and name and (_BESIDE.search(name) or server.kin.of_another_task(name))
+    ):
         engine = True
     alone = row["kind"] == "cgroup-oom-kill"
     same = _same_limit(row, server) if alone else None

@@ -82,6 +82,14 @@ WITH lived AS (
   SELECT 'counter', ref, ($lookups_least)::BIGINT, hits_before / queries_before, hits / queries, NULL, NULL, ref
   FROM latest
   WHERE queries >= $lookups_least * $turn_tokens AND queries_before > 0
+  -- what an earlier life of the server had found, as another day's scrape tells, and what is found now
+  UNION ALL
+  SELECT 'life', l.ref, ($lookups_least)::BIGINT, max(e.hits / e.queries), l.hits / l.queries, NULL, NULL, l.ref
+  FROM latest l JOIN (
+    SELECT max(value) FILTER (name LIKE '%prefix_cache_hits%') AS hits, any_value(queries) AS queries FROM lived
+    GROUP BY labels, life HAVING life < (SELECT max(life) FROM lived o WHERE o.labels = lived.labels)
+  ) e ON e.queries >= $lookups_least * $turn_tokens AND l.queries >= $lookups_least * $turn_tokens
+  GROUP BY ALL
 ), step AS (
   -- between two scrapes of one engine
   SELECT labels, t, min(ref) AS ref, sum(more) FILTER (name LIKE '%prefix_cache_queries%') AS queries,

@@ -51,13 +51,15 @@ PATTERNS: tuple[Pattern, ...] = (
         ("hipHostRegister failed, size=5368709120", {"bytes": 5 << 30}),
     ),
     pattern(
-        "pinned-alloc", "cuda", ("pinned memory", "pin_memory"),
-        # the second: a line of a program, as a stack prints it
+        "pinned-alloc", "cuda", ("pinned memory", "pin_memory", "cpu_memory(", "host_memory(", "cpu_buffer(", "host_buffer("),
+        # the others: a line of a program, as a stack prints it
         (
             r"CPU cache blocks, pinned memory(?![^\n]{0,2000}CUDA error)",
             r"(?:^|[\s,(])pin_memory=(?!False|\"|')[\w.]+(?:\(\))?[,)](?![^\n]{0,2000}CUDA error)|\)\.pin_memory\(\)\s*$",
+            r"(?:^|[\s=.])_?alloc(?:ate)?_(?:pinned_)?(?:cpu|host)_(?:memory|buffer)\((?![^\n]{0,2000}CUDA error)",
         ),
         fact("pinned-alloc"),
+        "    self.staging = alloc_host_buffer(total_bytes)",
         "    size, dtype=torch.uint8, device='cpu', pin_memory=is_pin_memory_available())",
         "    host = torch.empty(shape, dtype=dtype).pin_memory()",
         ("CPU cache blocks, pinned memory, alloc_shape=(2, 100, 16, 2, 64)", {"value": None}),

@@ -101,7 +101,34 @@ def meanings(name: str) -> tuple[Match, ...]:
     if series := _SERIES.fullmatch(plain):
         known = _by_fold().get(_fold("vllm" + series[1]))
         return (() if known else _folded(rests)) or (Match(known[0][0] if known else _metric_of(series[1]), True),)
-    return _of_words(name) or _below(name) or _of_exported(plain) or _folded(rests) or _of_one(plain) or _selected(plain)
+    return (
+        _of_words(name)
+        or _below(name)
+        or _of_exported(plain)
+        or _folded(rests)
+        or _of_one(plain)
+        or _selected(plain)
+        or _qualified(plain)
+    )
+
+
+_QUALIFIED = regex(
+    r"(?:turn|req|call|user|chat|agent|msg|message|client|llm|api|query|gw|gateway)[ _.-](?P<name>[A-Za-z]\w+[ _.-]\w+)"
+)
+
+
+def _qualified(plain: str) -> tuple[Match, ...]:
+    """What a name means without the word before it that says only of which request it is: `turn_prompt_tokens`.
+
+    >>> [match.quantity.id for match in meanings("turn_prompt_tokens")], meanings("turn_count")
+    (['request.input'], ())
+    """
+    found = _QUALIFIED.fullmatch(plain)
+    return (
+        tuple(match for match in meanings(found["name"]) if match.strong and match.quantity.id.startswith("request."))
+        if found
+        else ()
+    )
 
 
 _SELECTED = regex(r"(?P<name>[A-Za-z_][\w:]{3,100})\{(?P<labels>[^{}]*)\}")
