@@ -154,6 +154,14 @@ def test_a_balancers_call_is_as_long_as_its_parts() -> None:
     assert row["t"] == pytest.approx(1770800460.25 - 12.25)
 
 
+def test_the_longest_queue_before_a_server_is_told_as_it_grows() -> None:
+    line = 'Feb  5 08:30:{0} gw haproxy[7]: 10.1.0.9:4100 [05/Feb/2026:08:30:{0}.100] llm~ be/a 0/{1}/1/90/9000 200 812 - - ---- 30/16/16/16/0 {2}/{3} "POST /v1/chat/completions HTTP/1.1"'
+    log = "\n".join(line.format(*told) for told in ((10, 0, 0, 0), (11, 900, 3, 0), (12, 700, 2, 0), (13, 9000, 4, 21)))
+    queues = [(row["line"], row["name"], row["value"]) for row in rows(log) if row.get("quantity") == "queued"]
+    assert queues == [(2, "proxy_queue_len", 3.0), (4, "proxy_queue_len", 21.0)]
+    assert [row["latency_s"] for row in rows(log) if "latency_s" in row] == [9.0] * 4
+
+
 def test_a_balancer_that_gave_up_tells_no_age_but_by_when_it_was_asked() -> None:
     (bare, dated) = rows(
         BALANCED.format(times="-1 -1", status=504, of_target="-", created="")

@@ -78,6 +78,8 @@ _PROXIED = regex(
     r"(?:-1|\d{1,9})(?:/(?:-1|\d{1,9})){3}/\+?(?P<lasted>\d{1,9}) (?P<status>-1|\d{3}) \+?\d{1,15} .{0,300}?\"(?:GET|POST|PUT) (?P<path>/[^\s\"]{0,400})"
 )
 """HAProxy: who asked, when it was accepted, five times in milliseconds (-1: not reached) of which the last is the whole, the status (-1: none)."""
+_QUEUED = regex(r" (?P<server>\d{1,6})/(?P<backend>\d{1,6}) (?:\{[^}]{0,200}\} ){0,2}\"(?:GET|POST|PUT) /")
+"""HAProxy: calls that stood before this one in the queue of a server, and in that of all."""
 _CREATED = regex(r" \d{1,6} (?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \"")
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
 _CLIENT = regex(r"(?P<client>[\w.:-]{3,60}) (?:\S{1,60} (?P<user>[\w.@:-]{2,60}) \[)?")  # who asked, and his name
@@ -167,10 +169,14 @@ def matches(head: Head) -> bool:
 def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
     """The calls, in the order of the log."""
     rows = Rows()
+    longest = 0
     for chunk in chunks:
         for number, line in chunk.lines(_LINE_CAP):
             call = _call(line)
             if call is not None:
+                if (queued := _QUEUED.search(line[:_LINE_CAP])) and (n := max(int(queued["server"]), int(queued["backend"]))) > longest:  # fmt: skip
+                    longest = n
+                    rows.add("trial_figure", number, experiment=0, attempt=number, name="proxy_queue_len", quantity="queued", value=float(n))  # fmt: skip
                 at, seconds, status, client = call
                 given, made = (int(told[1]) if (told := words.search(line[:_LINE_CAP])) else None for words in _TOKENS)
                 rows.add("request", number, t=at, latency_s=seconds, status=status, tenant=client, input_tokens=given, output_tokens=made)  # fmt: skip

@@ -24,7 +24,11 @@ BANNERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     # anchor, where the settings text begins, whose settings they are
     ("server_args=ServerArgs(", regex(r"server_args=ServerArgs\((?P<body>.*)", re.S), "sglang"),
     ("max_total_num_tokens=", regex(r"(?P<body>max_total_num_tokens=\d.*)", re.S), "sglang"),
-    ("Args { model_id", regex(r"text_generation_launcher: Args \{(?P<body>.*)", re.S), "tgi"),
+    (
+        "Args { model_id",
+        regex(r"text_(?:generation_launcher|embeddings_router)\S{0,40}: .{0,80}?Args \{(?P<body>.*)", re.S),
+        "tgi",
+    ),
     (
         "max_batch_size=",
         regex(r"\[TRT-LLM\].{0,60}?(?P<body>\b(?:max_\w{3,20}|\w{3,20}_size)[=:] ?\d.*)", re.S),
@@ -318,6 +322,7 @@ PATTERNS: tuple[Pattern, ...] = (
     _serving("ollama", "runner started in", r"\b(?:llama )?runner started in \d[\d.]* (?:ms|s(?:econds)?)\b", 'level=INFO source=server.go:1 msg="llama runner started in 4.20 seconds"', "ollama-ready"),
     _serving("trtllm", "Beam 0]", r"^Output \[Text \d+ Beam 0\]: \S", 'Output [Text 0 Beam 0]: " Salt stays behind."', "trtllm-answered"),
     _serving("tgi", "Connected", r"\btext_generation_router\S*: .{0,80}Connected\s*$", "2027-03-02T04:05:06.1Z  INFO text_generation_router::server: router/src/server.rs:2210: Connected", "tgi-ready"),
+    _serving("tgi", "Starting HTTP server", r"\btext_embeddings_router\S*: .{0,80}Starting HTTP server", "2027-03-02T04:05:06.1Z  INFO text_embeddings_router::http::server: router/src/http/server.rs:1840: Starting HTTP server: 0.0.0.0:80", "tei-ready"),
     # its launcher ends what it started: at a signal, or behind the error of a shard (launcher/src/main.rs)
     _serving("tgi", "Shutting down shards", r"\btext_generation_launcher: Shutting down shards\s*$", "2027-03-02T04:05:06.1Z  INFO text_generation_launcher: Shutting down shards", "tgi-ends", "terminated"),
 )  # fmt: skip

@@ -463,8 +463,11 @@ PATTERNS: tuple[Pattern, ...] = (
     _refusal("no-kv-blocks-cut", "0.1.7 →", ("Error: No avail",), _cut("ValueError: No available memory for the cache blocks"),
              ("ValueError: No available mem", {}), check="no-kv-blocks"),
     _refusal("free-memory-cut", "0.9.2 →", ("Error: Free mem",), _cut("ValueError: Free memory on device "), ("ValueError: Free memory on dev", {}), check="free-memory"),
-    _refusal("below-max-model-len-cut", "0.2.0 →", ("Error: To serve at",), _cut("ValueError: To serve at least one request with the "),
-             ("ValueError: To serve at least on", {}), check="kv-below-max-model-len"),
+    _refusal("below-max-model-len-cut", "0.2.0 →", ("Error: To serve at",),
+             _cut("ValueError: To serve at least one request with the ") + rf"|max seq len \((?P<max_model_len>\d+)\), \(?(?P<needed_bytes>{_NUM} (?:GB|GiB))(?: K| KV[ cacheisnd]{{0,15}})?\s*$",
+             ("ValueError: To serve at least on", {}),
+             ("ValueError: To serve at least one request with the model's max seq len (65536), (12.00 GiB KV cac", {"max_model_len": 65536, "needed_bytes": 12 * GIB}),
+             check="kv-below-max-model-len"),
     _refusal(
         "no-kv-blocks", "0.1.7 →", ("memory for the cache blocks", "memory for KV cache", "frontend multimodal GPU decoding reserves"),
         rf"No available memory for the cache blocks|\b[Nn]ot enough (?:\w+ )?memory for KV cache|frontend multimodal GPU decoding reserves (?P<wanted_bytes>{_NUM} GiB) .{{0,200}}?but only (?P<available_bytes>{_NUM} GiB) is available for the KV cache",

@@ -52,7 +52,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     logs = other_logs(store, lives)
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
-    servers = other_servers(store, lives, known.strangers.keys() | logs.keys() | past)
+    servers = other_servers(store, lives, known.strangers.keys() | logs.keys() | past | asked.keys())
     if servers and logs:  # a log is held against the server's own, and not against one that is set aside itself
         logs = other_logs(store, [life for life in lives if life.source not in servers])
     apart = {
@@ -354,20 +354,22 @@ def logs_of_earlier_jobs(lives: Sequence[Life]) -> dict[str, str]:
 def logs_asked_for(store: Tables) -> dict[str, str]:
     """Logs that commands asked for by the name of a pod, where the server goes by the name of another one that is listed beside it.
 
-    Who is asked for the model `chat-14b` is `chat14-5b4d8f9c44-7hzmk`.
+    Who is asked for the model `chat-14b` is `chat14-5b4d8f9c44-7hzmk`, and who is asked for `llama-3.3-70b` is `llama70b-fp8-0`.
     """
     asked = {row["source"]: found[1] for row in store.rows_of("SELECT DISTINCT source FROM main.source") if (found := _OF_WRITER.search(row["source"]))}  # fmt: skip
     if not asked:
         return {}
-    served = {_bare(row["name"]) for row in _rows(store, "engine_flag", "flag = 'served_model_name'", "DISTINCT value AS name")}  # fmt: skip
+    served = {
+        row["name"] for row in _rows(store, "engine_flag", "flag = 'served_model_name'", "DISTINCT value AS name")
+    }
     named = 'regexp_extract(labels, \'model_name="([^"]+)"\', 1)'
     served |= {
-        _bare(row["name"])
-        for row in _rows(store, "metric", "name LIKE 'vllm:%'", f"DISTINCT coalesce({named}, '') AS name")
+        row["name"] for row in _rows(store, "metric", "name LIKE 'vllm:%'", f"DISTINCT coalesce({named}, '') AS name")
     }
     pods = {row["pod"] for row in _rows(store, "container", "pod IS NOT NULL", "DISTINCT pod")}
     listed = {workload_of(pod): _bare(workload_of(pod)) for pod in pods}
-    own = {name for name, bare in listed.items() if len(bare) >= _TELLING and any(bare.startswith(each) or each.startswith(bare) for each in served if len(each) >= _TELLING)}  # fmt: skip
+    words = {word for each in served for word in words_of(each)}
+    own = {name for name, bare in listed.items() if words_of(name) & words or (len(bare) >= _TELLING and any(bare.startswith(each) or each.startswith(bare) for each in map(_bare, served) if len(each) >= _TELLING))}  # fmt: skip
     return {source: f"the log of another pod, {pod}" for source, pod in asked.items() if own and pod in pods and workload_of(pod) not in own}  # fmt: skip
 
 

@@ -55,8 +55,7 @@ def who_serves(store: Tables, lives: Sequence[Life], known: Others) -> Server:
         server.listed_pids |= {int(found["pid"]) for found in named if ENGINE.search(found["command"])}
     if not server.pods:
         _add_measured(store, server, known)
-    if not server.pods:
-        _add_named(store, server, known)
+    _add_named(store, server, known)
     limits = rows_of(store, "note", "source, line, value", "topic = 'container-limit'")
     server.memory_limits |= {
         int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
@@ -78,19 +77,32 @@ def _add_measured(store: Tables, server: Server, known: Others) -> None:
         server.namespaces |= {namespace for namespace, _, _ in boxes if namespace}
 
 
+_PART_OF_SERVICE = regex(r"-(?:predictor(?:-default)?|deployment|decode|prefill|vllm|server)$")
+"""What KServe and its like put behind the name of a service for the part that computes."""
 _SERVED = regex(r"\bmodel_name=\"(?P<name>[^\"/]{3,80})\"")
 
 
 def _add_named(store: Tables, server: Server, known: Others) -> None:
-    """The pods that are called as the model is by those who ask for it, where nothing else tells any: of one workload, or it is not told which."""
+    """The pods that are called as the model is by those who ask for it: of one workload, or it is not told which.
+
+    Where nothing else tells any they are the server's; of several workloads that serve, as their images tell, they are the one that is asked.
+    """
+    if server.pods and len({workload_of(pod) for pod in server.pods}) == 1:
+        return
     labels = rows_of(store, "metric", "DISTINCT source, labels", "name LIKE 'vllm:%' AND labels LIKE '%model_name=%'")
     flags = rows_of(store, "engine_flag", "DISTINCT source, value", "flag = 'served_model_name'")
     told = {found["name"] for row in labels if row["source"] not in known.strangers and (found := _SERVED.search(row["labels"]))}  # fmt: skip
     told |= {row["value"].strip("[]'\" ") for row in flags if row["value"] and row["source"] not in known.strangers}
     listed = rows_of(store, "container", "DISTINCT source, pod, namespace", "pod IS NOT NULL")
-    own = [row for row in listed if row["source"] not in known.strangers and workload_of(row["pod"]) in told]
-    if len({workload_of(row["pod"]) for row in own}) == 1:
-        server.pods |= {row["pod"] for row in own}
+    own = [
+        row
+        for row in listed
+        if row["source"] not in known.strangers and _PART_OF_SERVICE.sub("", workload_of(row["pod"])) in told
+    ]
+    named = {row["pod"] for row in own}
+    seen = {workload_of(life.place.pod) for life in server.lives if life.place.pod}
+    if len({workload_of(pod) for pod in named}) == 1 and not seen - set(map(workload_of, named)):
+        server.pods = named
         server.namespaces |= {row["namespace"] for row in own if row["namespace"]}
 
 

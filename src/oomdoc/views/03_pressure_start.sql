@@ -5,7 +5,7 @@
 -- share_pinned: share of the samples with usage at 95 % or more
 -- peak: highest usage, 0..1
 -- queued_full: samples at 85 % or more with requests waiting, more than come in with the next step
--- pressed: the pool was the limit: pinned with a queue, or preemption warnings that are more than a rarity among the requests done
+-- pressed: the pool was the limit: full with a queue, or pinned, unless each line tells that nobody waits, or preemption warnings that are more than a rarity among the requests done
 -- first_ref: where pressure began
 -- first_t: when
 WITH stat AS (
@@ -20,13 +20,13 @@ WITH stat AS (
   GROUP BY s.start_id
 ), folded AS (
   SELECT start_id, count(*) AS samples, avg((kv_used >= $pool_pinned)::INT) AS share_pinned, max(kv_used) AS peak,
-    count(*) FILTER (queued) AS queued_full,
+    count(*) FILTER (queued) AS queued_full, count(*) FILTER (waiting = 0) = count(*) AS nobody_waits,
          min_by(source || ':' || line, line) FILTER (queued OR kv_used >= $pool_pinned) AS first_ref,
            min(t) FILTER (queued OR kv_used >= $pool_pinned) AS first_t
   FROM stat GROUP BY start_id
 )
 SELECT coalesce(f.start_id, w.start_id) AS start_id, coalesce(samples, 0) AS samples, share_pinned, peak,
   coalesce(queued_full, 0) AS queued_full,
-       coalesce(queued_full >= $queued_full_lines OR share_pinned >= $pinned_lasts, false) OR w.start_id IS NOT NULL AS pressed,
+       coalesce(queued_full >= $queued_full_lines OR share_pinned >= $pinned_lasts AND NOT nobody_waits, false) OR w.start_id IS NOT NULL AS pressed,
        coalesce(first_ref, w.ref) AS first_ref, coalesce(first_t, w.t) AS first_t
 FROM folded f FULL JOIN warned w ON w.start_id = f.start_id

@@ -1,4 +1,4 @@
--- says: blocks of the KV pool in use while nothing runs and nothing waits, from statistics lines and scrapes; no row where that was never seen. An engine that takes in prompts is at work, though nothing runs at the moment of the line
+-- says: blocks of the KV pool in use while nothing runs and nothing waits, from statistics lines and scrapes; no row where that was never seen, or where most readings of the idle engine since then find the pool empty: what nobody holds does not come back. An engine that takes in prompts is at work, though nothing runs at the moment of the line
 -- scope: bundle
 -- samples: readings of an idle engine with more than a remnant in use
 -- servers: how many engines show it
@@ -29,8 +29,9 @@ WITH held AS (
     kv_used = any_value(kv_used) OVER (
       PARTITION BY whose, round(kv_used, 4) ORDER BY t, line ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING
     ) AS same
-  FROM held
+  FROM (SELECT *, avg((kv_used > $held_at_idle)::INT) OVER (PARTITION BY whose ORDER BY t, line ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS share FROM held)
   WHERE kv_used > $held_at_idle
+  QUALIFY arg_min(share, line) OVER (PARTITION BY whose) >= $mostly_held
 )
 SELECT count(*) AS samples, count(DISTINCT whose) AS servers, max(kv_used) AS kv_used, count(*) FILTER (same) AS unchanged,
   arg_max(source || ':' || line, kv_used) AS ref

@@ -14,8 +14,9 @@ WITH counted AS (
   GROUP BY ALL
 ), held AS (
   SELECT source, t, max(running) AS running FROM (
-    SELECT source, t, sum(value) AS running FROM metric WHERE name = 'vllm:num_requests_running' GROUP BY ALL
-    UNION ALL SELECT source, t, running FROM seen.engine_stat) GROUP BY ALL
+    -- who waits is in hand as well: a head of the queue that nobody can admit holds all behind it
+    SELECT source, t, sum(value) AS running FROM metric WHERE name IN ('vllm:num_requests_running', 'vllm:num_requests_waiting') GROUP BY ALL
+    UNION ALL SELECT source, t, running + coalesce(waiting, 0) FROM seen.engine_stat) GROUP BY ALL
 ), reading AS (
   SELECT c.source, c.t, c.name, c.value, c.line, h.running,
     last_value(c.value) OVER (PARTITION BY c.source, c.name ORDER BY c.t ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last

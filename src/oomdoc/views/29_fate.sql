@@ -12,14 +12,16 @@ WITH own AS (
   LIMIT 1
 ), gauge AS (
   -- without a log the counters of the server speak: requests were finished, nobody waits, nothing was preempted
-  SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
+  SELECT max(value) FILTER (name LIKE 'vllm:request_success%') AS done,
+    max(value) FILTER (name = 'vllm:generation_tokens_total') - min(value) FILTER (name = 'vllm:generation_tokens_total') AS made, max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,
          max(value) FILTER (name LIKE 'vllm:num_preemptions%' AND NOT EXISTS (FROM preempted_aside)) AS preempted,
            max(value) FILTER (name IN ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) AS kv_used,
-         min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%') AS ref
+         coalesce(min(source || ':' || line) FILTER (name LIKE 'vllm:request_success%'), min(source || ':' || line) FILTER (name = 'vllm:generation_tokens_total')) AS ref
   FROM metric WHERE name LIKE 'vllm:%'
 ), quiet AS (
-  SELECT CASE WHEN preempted > 0 OR (waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded'
-    WHEN done > 0 AND coalesce(waiting, 0) = 0 THEN 'served' END AS outcome, ref
+  -- the most that waits and the fullest that the pool was may be of two hours: where there are readings, they tell of one moment
+  SELECT CASE WHEN preempted > 0 OR coalesce((SELECT queued_full > 0 FROM kv_pressure WHERE samples > 0), waiting > 0 AND kv_used >= $pool_crowded) THEN 'degraded'
+    WHEN (done > 0 OR made > 0) AND coalesce((SELECT queued = 0 FROM kv_pressure WHERE samples > 0), coalesce(waiting, 0) = 0) THEN 'served' END AS outcome, ref
   FROM gauge
 ), box AS (
   -- or its container: it runs, is ready or not told otherwise, and was never started again but after its machine (255 and Unknown: the kubelet found it gone); or it was ended or evicted
@@ -44,7 +46,7 @@ WITH own AS (
   WHERE i.start_id IS NULL
 ), answer AS (
   -- each speaks where those before it say nothing; who was slow stands still where its counters do at last, with work in hand
-  SELECT 0 AS place, 'stuck' AS outcome, ref FROM standstill WHERE (SELECT outcome FROM own) = 'degraded'
+  SELECT 0 AS place, 'stuck' AS outcome, ref FROM standstill WHERE coalesce((SELECT outcome FROM own), (SELECT outcome FROM worst)) IN ('degraded', 'served')
   UNION ALL SELECT 1, outcome, ref FROM own
   UNION ALL SELECT 2, outcome, ref FROM host
   UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
