@@ -81,20 +81,8 @@ DENSE: tuple[Ingestor, ...] = (
 )
 """Kinds of numbers in columns, and what the collector and a server say of themselves: read alone, and asked first."""
 PROSE: tuple[Ingestor, ...] = (
-    document,
-    access_log,
-    serving_log,
-    barred,
-    kubernetes,
-    group_counters,
-    package_list,
-    process_list,
-    request_body,
-    launch,
-    forms,
-    configuration,
-    notes,
-)
+    document, access_log, serving_log, barred, kubernetes, group_counters, package_list, process_list, request_body, launch, forms, configuration, notes,
+)  # fmt: skip
 """Kinds of text with a structure of their own; but for quotations, their text is searched by patterns as well."""
 _PASTED = (device_hosts.KIND, *(module.KIND for module in device_hosts.READERS))
 _PASTE_CAP = 64 << 10  # a longer one is the recording of a collector

@@ -178,6 +178,8 @@ class Answers:
         paths = [column.partition(":")[2] for column in asked.split(",")]
         starts = [word.start() for word in re.finditer(r"\S+", output[0][1])]
         for number, line in output[1:] if len(starts) == len(paths) else ():
+            if any(line[begin - 1 : begin].strip() for begin in starts[1:]):
+                break  # a word stands across two columns: no row of the table any more
             cells = (line[begin:end].strip() for begin, end in zip(starts, (*starts[1:], None), strict=True))
             told = {path: cell.split(",") for path, cell in zip(paths, cells, strict=True) if cell not in ("", "<none>")}  # fmt: skip
             width = max((len(values) for path, values in told.items() if "[*]" in path), default=0)
@@ -234,11 +236,7 @@ class Answers:
         form = _by_template(asked or "")
         if asked is None or form is None:
             return
-        names = [
-            word
-            for before, word in itertools.pairwise(words)
-            if not word.startswith("-") and word != asked and before not in ("--type", *_DOCKER)
-        ]
+        names = [word for before, word in itertools.pairwise(words) if not word.startswith("-") and word != asked and before not in ("--type", *_DOCKER)]  # fmt: skip
         names = [name for name in names if name != "inspect"]
         lines = [(number, line.strip()) for number, line in output]
         whole = form.shape.fullmatch("\n".join(line for _, line in lines)) if len(names) <= 1 else None

@@ -51,12 +51,7 @@ def _exit(row: Row, match: re.Match[str]) -> Row | None:
 
 
 def _unhealthy(row: Row, match: re.Match[str]) -> Row:
-    return {
-        "type": "Warning",
-        "reason": "Unhealthy",
-        "object": _named(match),
-        "message": match.string.strip()[:TEXT_CAP],
-    }
+    return {"type": "Warning", "reason": "Unhealthy", "object": _named(match), "message": match.string.strip()[:TEXT_CAP]}  # fmt: skip
 
 
 PATTERNS: tuple[Pattern, ...] = (

@@ -25,12 +25,7 @@ def matches(head: Head) -> bool:
     """Whether the text has one of these forms. A program that makes an engine is left to `launch`, which reads its
     settings; not one that tests others, whose settings are examples."""
     form = text_form.form_of(head)
-    makes_engine = (
-        form == text_form.SOURCE_CODE
-        and _ENGINE.search(head.data)
-        and not text_form.is_test(head)
-        and launch.matches(head)
-    )
+    makes_engine = (form == text_form.SOURCE_CODE and _ENGINE.search(head.data) and not text_form.is_test(head) and launch.matches(head))  # fmt: skip
     return form is not None and not makes_engine
 
 

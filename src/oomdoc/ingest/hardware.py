@@ -31,16 +31,8 @@ _TIMES = regex(
     rf"(?<![\w.-])(?P<count>{COUNT})\s?(?:[x×*]\s?| )(?=[A-Z(\d])"
     rf"|\b[x×]\s?(?P<after>\d{{1,3}})\b|\((?P<each>\d{{1,3}})[x×]?\)"
 )
-_ALL_CARDS = regex(
-    r"\b(?:gpu|device|vram|video) ?memory\b[^:=]{0,40}\b(?:all|total|together|sum|combined)\b[^:=]{0,40}[:=]\s*"
-    rf"(?P<size>{SIZE})",
-    re.I,
-)
-_ONE_CARD = regex(
-    r"^(?:gpu memory|vram|device memory|memory per (?:gpu|card|device)|gpu memory per (?:gpu|card))[^:=]{0,40}[:=]\s*"
-    rf"(?P<size>{SIZE})",
-    re.I,
-)
+_ALL_CARDS = regex(r"\b(?:gpu|device|vram|video) ?memory\b[^:=]{0,40}\b(?:all|total|together|sum|combined)\b[^:=]{0,40}[:=]\s*" rf"(?P<size>{SIZE})", re.I)  # fmt: skip
+_ONE_CARD = regex(r"^(?:gpu memory|vram|device memory|memory per (?:gpu|card|device)|gpu memory per (?:gpu|card))[^:=]{0,40}[:=]\s*" rf"(?P<size>{SIZE})", re.I)  # fmt: skip
 HOST_RAM = regex(
     rf"^(?:host |system |cpu |node )?(?:ram|memory|main memory)\s*[:=]\s*(?P<size>{SIZE})"
     rf"|(?P<beside>{SIZE}) (?:of )?(?:host |system |main |cpu )?(?:ram\b|(?:host|system|main|cpu) memory)",

@@ -108,7 +108,7 @@ def _is_part(data: bytes) -> bool:
 
 _LIST = regex(r"\s*\[\s*\{")
 _INSPECT = regex(
-    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef|stoppedReason)"\s*:|"(?:terminated|waiting)"\s*:\s*\{|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
+    rb'"(?:OOMKilled|RestartCount|containerStatuses|involvedObject|restartCount|podRef|stoppedReason|taskArn|containerDefinitions)"\s*:|"(?:terminated|waiting)"\s*:\s*\{|"kind"\s*:\s*"(?:Pod|Event|Node|List)'
 )
 
 

@@ -17,6 +17,15 @@ from oomdoc.units import MIB, parse_time
 Row = dict[str, Any]
 
 
+def _as_in_a_pod(one: Mapping[str, Any]) -> dict[str, Any]:
+    """A container of a task's definition (ECS) in the words of a pod: its MiB, its devices, its words."""
+    gpus = [need.get("value") for need in map(mapping, _list(one.get("resourceRequirements"))) if need.get("type") == "GPU"][:1]  # fmt: skip
+    limits = ({"nvidia.com/gpu": gpus[0]} if gpus else {}) | (
+        {"memory": f"{one['memory']}Mi"} if one.get("memory") else {}
+    )
+    return {**one, "command": one.get("entryPoint"), "args": one.get("command"), "env": one.get("environment"), "resources": {"limits": limits}}  # fmt: skip
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -127,6 +136,8 @@ class Objects:
                 self.take(task, depth + 1)
         elif "stoppedReason" in value or "taskArn" in value:
             self.task(value)
+        elif isinstance(value.get("containerDefinitions"), list):
+            self.pod({"spec": {"containers": [_as_in_a_pod(mapping(one)) for one in value["containerDefinitions"]]}})
         elif any(isinstance(one, Mapping) for one in _list(value.get("containers"))):
             self.pod({"metadata": value.get("metadata"), "spec": value})
         elif isinstance(value.get("containerStatuses"), list):
@@ -156,22 +167,14 @@ class Objects:
         metadata = mapping(pod.get("metadata"))
         name = _text(metadata.get("name"))
         place = {"namespace": _text(metadata.get("namespace")), "node": _text(spec.get("nodeName")), "pod_uid": _text(metadata.get("uid"))}  # fmt: skip
-        known = {
-            str(mapping(one).get("name")): mapping(one)
-            for key in ("containerStatuses", "initContainerStatuses")
-            for one in _list(status.get(key))
-        }
+        known = {str(mapping(one).get("name")): mapping(one) for key in ("containerStatuses", "initContainerStatuses") for one in _list(status.get(key))}  # fmt: skip
         wanted = [mapping(one) for one in _list(spec.get("containers"))]
         names = {str(one.get("name")) for one in wanted}
         wanted += [{"name": status.get("name")} for one, status in known.items() if one not in names]
         for one in wanted:
             state = known.get(str(one.get("name")), {})
-            container = Container(
-                _text(one.get("name")),
-                self.where(
-                    one if getattr(one, "line", 0) else state, one.get("name"), *state, *mapping(state.get("lastState"))
-                ),
-            )
+            line = self.where(one if getattr(one, "line", 0) else state, one.get("name"), *state, *mapping(state.get("lastState")))  # fmt: skip
+            container = Container(_text(one.get("name")), line)
             self._spec(container, one)
             volume = next((each.get("name") for each in map(mapping, _list(one.get("volumeMounts"))) if each.get("mountPath") == "/dev/shm"), None)  # fmt: skip
             room = next((each.get("emptyDir") for each in map(mapping, _list(spec.get("volumes"))) if each.get("name") == volume), None)  # fmt: skip
@@ -340,11 +343,7 @@ class Objects:
         predictor, template = mapping(spec.get("predictor")), mapping(spec.get("template"))
         notes: dict[str, Any] = {}
         for one in (metadata, mapping(template.get("metadata")), predictor):
-            notes |= {
-                str(key).removeprefix(_KNATIVE): set_to
-                for key, set_to in mapping(one.get("annotations")).items()
-                if str(key).startswith(_KNATIVE)
-            }
+            notes |= {str(key).removeprefix(_KNATIVE): set_to for key, set_to in mapping(one.get("annotations")).items() if str(key).startswith(_KNATIVE)}  # fmt: skip
         least = predictor.get("minReplicas", notes.get("min-scale", notes.get("minScale")))
         most = predictor.get("maxReplicas", notes.get("max-scale", notes.get("maxScale")))
         asked = {"scaleMetric", "scaleTarget"} & predictor.keys() or {"class", "metric", "target"} & notes.keys()

@@ -55,12 +55,7 @@ def point(text: str, subject: str | None) -> dict[str, Any] | None:
     kept = _KEPT.match(text)
     if kept and not _CAPACITY.search(text):
         asleep = re.search(r"\bsleep|\basleep", kept["state"], re.I)
-        return {
-            "name": None,
-            "state": kept["state"],
-            "resource": subject or ("gpu" if asleep else None),
-            "bytes": parse_size(kept["size"]),
-        }
+        return {"name": None, "state": kept["state"], "resource": subject or ("gpu" if asleep else None), "bytes": parse_size(kept["size"])}  # fmt: skip
     match = _POINT.match(text)
     if not match or "+" in match["label"][-2:]:
         return None

@@ -239,11 +239,7 @@ def asked_for(query: str) -> str | None:
 
 def _text(labels: Mapping[str, str]) -> str | None:
     """Labels as Prometheus' text writes them, in order."""
-    escaped = (
-        (key, label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
-        for key, label in sorted(labels.items())
-        if _LABEL_NAME.fullmatch(key)
-    )
+    escaped = ((key, label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for key, label in sorted(labels.items()) if _LABEL_NAME.fullmatch(key))  # fmt: skip
     return ",".join(f'{key}="{label}"' for key, label in escaped) or None
 
 

@@ -70,13 +70,7 @@ def passages(lines: Sequence[str], known: set[int], by_line: bool = True) -> Ite
     begin = 0
     told = among_bars = False
     for number, line in enumerate([*lines, ""], 1):
-        ends = (
-            not line.strip()
-            or (by_line and number in known)
-            or typed(line) is not None
-            or bool(_FENCE.match(line) or _HEADING.match(line))
-            or is_log_line(line)
-        )
+        ends = (not line.strip() or (by_line and number in known) or typed(line) is not None or bool(_FENCE.match(line) or _HEADING.match(line)) or is_log_line(line))  # fmt: skip
         barred = line.lstrip()[:1] in _BARS
         if held and not ends and barred != among_bars:  # a screen between lines of prose
             if not told:
@@ -98,13 +92,7 @@ def lines_of(batches: Iterable[Batch]) -> set[int]:
 
     The bare word that somebody was `OOMKilled` names nobody: the table or the object that it stands in says who, and is read still.
     """
-    return {
-        int(line)
-        for batch in batches
-        if batch.table not in _ABOUT
-        for line, bare in zip(batch.columns["line"], _bare(batch), strict=True)
-        if not bare
-    }
+    return {int(line) for batch in batches if batch.table not in _ABOUT for line, bare in zip(batch.columns["line"], _bare(batch), strict=True) if not bare}  # fmt: skip
 
 
 def _bare(batch: Batch) -> Sequence[bool]:

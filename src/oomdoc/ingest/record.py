@@ -80,11 +80,7 @@ _WORKER = regex(
     r"(?:\[(?:DEBUG|INFO|WARN|ERROR) ?\] |(?:DEBUG|INFO|WARN|ERROR) +(?:PyProcess )?)W-\d{1,6}-[\w.-]{1,100}(?:: ?| MODEL_LOG - )(.*)",
     re.S,
 )
-_GLOG = regex(
-    _GLOG_HEAD + r"\d{0,8} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] "
-    r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)",
-    re.S,
-)
+_GLOG = regex(_GLOG_HEAD + r"\d{0,8} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] " r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)", re.S)  # fmt: skip
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
 _MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "@message", "Log", "Log_s", "LogMessage")  # fmt: skip

@@ -65,11 +65,7 @@ def scores_prompt(value: Mapping[str, Any], depth: int = 0) -> bool:
     """
     if value.get("prompt_logprobs") or (value.get("echo") is True and value.get("logprobs") not in (None, False)):
         return True
-    return depth < DEPTH and any(
-        scores_prompt(entry, depth + 1)
-        for name, entry in value.items()
-        if isinstance(entry, dict) and is_container(name)
-    )
+    return depth < DEPTH and any(scores_prompt(entry, depth + 1) for name, entry in value.items() if isinstance(entry, dict) and is_container(name))  # fmt: skip
 
 
 def _has_failed(found: Found) -> bool:

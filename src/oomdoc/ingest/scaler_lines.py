@@ -168,6 +168,19 @@ PATTERNS: tuple[Pattern, ...] = (
         convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
     ),
     _statement(
+        "decision",
+        # Nomad's autoscaler: what it left and what it set, of which job
+        "nomad-scaler-set", ("policy_eval.worker: ",),
+        r"policy_eval\.worker: (?:target is within limits|scaling target)\b.{0,120}? from=(?P<replicas>\d{1,4}) to=(?P<desired>\d{1,4})\b.{0,300}? Job=(?P<target>[\w.-]{1,100})",
+        ("[DEBUG] policy_eval.worker: target is within limits, nothing to do: policy_id=1 from=2 to=2 target=nomad-target Job=chat Group=g", {"status": "0", "replicas": 2, "desired": 2, "target": "chat"}),
+        convert=lambda row, match: {**row, "status": str(row["desired"] - row["replicas"])},
+    ),
+    _statement(
+        "metric", "nomad-scaler-query", ("query",),
+        r"^\s*query\s*=\s*\"(?P<name>(?:avg|max|min|sum)_(?:cpu|memory)(?:-allocated)?)\"",
+        ('          query  = "max_memory-allocated"', {"name": "max_memory-allocated"}),
+    ),
+    _statement(
         "metric", "scaler-metric", (" on pods", "(target average value)", "(target value)", "of request)"),
         (
             r"^\s*(?:resource (?P<name>\w+)(?: of container \S+)? on pods|\"(?P<name2>[^\"]+)\"(?: on \S+(?: \S+)?)?)"

@@ -78,12 +78,7 @@ _CHECK = {
 }  # fmt: skip
 """What supervisors that are no kubelet call the delay, the period and the failures of their checks."""
 _BYTES = {"B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1024.0, "kiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3, "TiB": 1024.0**4}  # fmt: skip
-_TOPICS = {
-    "nr_periods": "cpu-periods",
-    "nr_throttled": "cpu-throttled",
-    "pids.current": "tasks",
-    "pids.max": "tasks-limit",
-}
+_TOPICS = {"nr_periods": "cpu-periods", "nr_throttled": "cpu-throttled", "pids.current": "tasks", "pids.max": "tasks-limit"}  # fmt: skip
 
 
 def _seconds(match: re.Match[str]) -> float:

@@ -7,7 +7,7 @@
 
 Columns are found by their names; `intake.ruled` has put those of the fixed width between bars. `ExitCode` is status and signal, and 0:125 is
 Slurm's own for a job that ran out of memory, which a row of its own tells (`host_events`). Of a job and its steps one end is told, that of
-the job where it has one. `ReqMem` with a `c` behind it is meant per core, and of no job.
+the job where it has one. A job that ran for as long as it might is a note: who ended it was the clock. `ReqMem` with a `c` behind it is meant per core, and of no job.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ _OF_SEFF = regex(
 )
 _ENDED = regex(r"(?P<status>\d{1,3}):(?P<signal>\d{1,3})")
 _ASKED = regex(r"(?P<size>\d[\d.]{0,12}[KMGT])n?")
+_LASTED = regex(r"(?:(?P<days>\d{1,3})-)?(?P<hours>\d\d):(?P<minutes>\d\d):(?P<seconds>\d\d)")
+_OVER_S = 120
+"""Slurm looks at its clocks once in a minute, and a node answers within another."""
 _OWN = 125
+
+
+def _seconds(text: str) -> int:
+    """The length of a job as Slurm writes it, 0 for what is none."""
+    found = _LASTED.fullmatch(text)
+    return sum(int(found[name] or 0) * unit for name, unit in (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1))) if found else 0  # fmt: skip
 
 
 class Jobs:
@@ -39,6 +48,7 @@ class Jobs:
         self._ends: dict[str, tuple[int, str, int]] = {}
         self._held: list[tuple[int, dict[str, Any]]] = []
         self._names: dict[str, str] = {}
+        self._timed: dict[str, int] = {}
         self._job = ""
 
     def chunk(self, chunk: Chunk, named: bool) -> None:
@@ -61,6 +71,9 @@ class Jobs:
             self._held.append((number, {"name": whose, "state": cell.get("State"), "bytes": size}))
         if asked := _ASKED.fullmatch(cell.get("ReqMem", "")):
             self._limits.setdefault(job, (number, asked["size"]))
+        asked_s, ran_s = _seconds(cell.get("Timelimit", "")), _seconds(cell.get("Elapsed", ""))
+        if cell.get("State") == "TIMEOUT" or 0 < asked_s <= ran_s <= asked_s + _OVER_S:
+            self._timed.setdefault(job, number)
         ended = _ENDED.fullmatch(cell.get("ExitCode", ""))
         signal = int(ended["signal"]) if ended else 0
         if ended and signal != _OWN and (code := -signal or int(ended["status"])):
@@ -84,9 +97,11 @@ class Jobs:
         rows = Rows()
         for job, (number, size) in self._limits.items():
             rows.add("note", number, topic="container-limit", value=float(parse_size(size, binary=True) or 0), text=f"job {job}: asked for {size}")  # fmt: skip
+        for job, number in self._timed.items():
+            rows.add("note", number, topic="time-limit-reached", text=f"job {job} ran for as long as it might")
         for number, name, code in self._ends.values():
             rows.add("process_exit", number, name=name, exit_code=code)
         for number, row in self._held:
             rows.add("process_memory", number, resource="host", variant="max", **row)
-        self._limits, self._ends, self._held = {}, {}, []
+        self._limits, self._ends, self._held, self._timed = {}, {}, [], {}
         yield from rows.take()

@@ -151,14 +151,7 @@ def _hidden(anchors: Sequence[str]) -> list[list[str]]:
     for outer in anchors:
         tails = [outer[at:] for at in range(len(outer) - 1)]
         near = {(place, tail) for tail in tails for place in beginning.get(tail[:2], ())}
-        found.append(
-            [
-                anchors[place]
-                for place in sorted(
-                    {p for p, tail in near if tail.startswith(anchors[p]) or anchors[p].startswith(tail)}
-                )
-            ]
-        )
+        found.append([anchors[place] for place in sorted({p for p, tail in near if tail.startswith(anchors[p]) or anchors[p].startswith(tail)})])  # fmt: skip
     return found
 
 

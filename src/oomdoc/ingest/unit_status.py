@@ -9,7 +9,15 @@ A unit whose main process ended in whatever way is named (`described`): the line
 
 `systemctl show` tells the last end of the main process as two numbers: a `process_exit`.
 
-One row of `host_event` for each that was ended for memory: whose it was by the unit's name, or by the program that it runs where that is a server;
+`nomad alloc status` tells of each task of an allocation whether it runs, what it holds of what it may hold, its devices, and its last end:
+
+    Task "server" (driver: docker) is "running"
+    Task Resources:
+    CPU          Memory            Disk     Addresses
+    1890/64000   178 GiB/200 GiB   300 MiB  http: 10.9.0.19:8000
+    2026-07-15T02:48:49Z  Terminated  Exit Code: 1, Exit Message: "...", OOM Killed: false
+
+A task is a container. One row of `host_event` for each that was ended for memory: whose it was by the unit's name, or by the program that it runs where that is a server;
 the most that it held; the limit that stands in it or in a drop-in of the same text. A unit that held as much as its limit was ended for
 that limit (`cgroup-oom-kill`); of another the text does not say for which (`oom-kill`).
 """
@@ -26,7 +34,9 @@ from oomdoc.ingest.prompts import typed
 from oomdoc.regexes import regex
 from oomdoc.units import parse_size, parse_time
 
-TELLING = regex(rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b|^\s*Main PID: \d{1,9} \(code=|^ExecMainCode=[123]\b")
+TELLING = regex(
+    rb"(?m)\(Result: oom-kill\)|^Result=oom-kill\b|^\s*Main PID: \d{1,9} \(code=|^ExecMainCode=[123]\b|^Task \"[\w.-]{1,80}\" .{0,60}is \""
+)
 """Whether a text holds anything of this kind: one search for each short text."""
 
 _REACHED = 0.98
@@ -49,6 +59,33 @@ _OPTIONS = regex(r"ExecStart=.{0,1500}--(?:max-model-len|tensor-parallel-size|gp
 """A unit whose program is a script, and whose arguments are an engine's."""
 
 
+_TASK = regex(r"Task \"(?P<name>[\w.-]{1,80})\" .{0,60}?is \"(?P<state>\w{3,10})\"")
+_TOLD = regex(
+    r"Started At += (?P<since>\S{19,30})|Total Restarts += (?P<times>\d{1,6})|[\d/]{3,20}(?: MHz)? +[\d.]{1,8} [KMGT]iB/(?P<limit>[\d.]{1,8} [KMGT]iB)"
+    r"|(?P<device>nvidia/gpu/)|(?P<ended>\d{4}-\S{15,26}) +Terminated +Exit Code: (?P<code>\d{1,3})(?P<why>.*)"
+)
+_FOR_MEMORY = regex(r"OOM Killed(?:: true|\")")
+
+
+def _task(task: dict[str, Any], line: str) -> None:
+    """What a line of `nomad alloc status` says of the task that is named above it; the last end stands first."""
+    told = _TOLD.match(line.strip())
+    if told is None:
+        return
+    if told["since"]:
+        task["started_t"] = parse_time(told["since"])
+    elif told["times"]:
+        task["restarts"] = int(told["times"])
+    elif told["limit"]:
+        task.setdefault("memory_limit_bytes", parse_size(told["limit"], binary=True))
+    elif told["device"]:
+        task["gpus"] = task.get("gpus", 0) + 1
+    elif "exit_code" not in task:
+        code = int(told["code"])
+        why = "OOMKilled" if _FOR_MEMORY.search(told["why"]) else "Error" if code else "Completed"
+        task |= {"exit_code": code, "ended_t": parse_time(told["ended"]), "last_reason": why}
+
+
 def _bytes(text: str) -> int | None:
     return parse_size(text + ("iB" if text[-1:].isalpha() else " B"), binary=True)
 
@@ -57,12 +94,20 @@ def read(data: bytes) -> Iterator[Batch]:
     """The units that were ended so; the first line has number 1."""
     found: list[tuple[int, dict[str, Any]]] = []
     exits: list[tuple[int, int, dict[str, Any]]] = []
+    tasks: list[tuple[int, dict[str, Any]]] = []
     unit: dict[str, Any] = {}
     limit: int | None = None
+    task: dict[str, Any] | None = None
     rows = Rows()
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         if len(line) > 2000:
             continue
+        if named := _TASK.match(line):
+            task = {"state": named["state"].replace("dead", "terminated").capitalize(), "name": named["name"]}
+            tasks.append((number, task))
+        elif task is not None:
+            task = None if typed(line) is not None else task
+            _task(task or {}, line)
         if most := _MAX.match(line):
             size = _bytes(most["size"] or most["size2"])
             unit["limit"] = size
@@ -96,6 +141,8 @@ def read(data: bytes) -> Iterator[Batch]:
             unit.setdefault("program", program["program"].lower())
         elif _OPTIONS.search(line):
             unit.setdefault("program", "vllm")
+    for number, one in tasks:
+        rows.add("container", number, **one)
     for number, status_code, one in exits:
         rows.add("process_exit", number, name=one.get("program") or one.get("name"), exit_code=status_code)
     for number, one in found:

@@ -31,13 +31,7 @@ _MEMORY_TABLES = ("oom", "startup_check", "host_event", "preemption")
 
 def anchors_of(patterns: Sequence[Pattern]) -> frozenset[str]:
     """The anchors whose hit announces a figure or a failure."""
-    own = {
-        anchor
-        for pattern in patterns
-        if pattern.dialect == "vllm" and pattern.table in _TELLING
-        for anchor in pattern.anchors
-        if len(anchor) >= _LEAST_LETTERS
-    }
+    own = {anchor for pattern in patterns if pattern.dialect == "vllm" and pattern.table in _TELLING for anchor in pattern.anchors if len(anchor) >= _LEAST_LETTERS}  # fmt: skip
     return frozenset({*ANCHORS, *own})
 
 

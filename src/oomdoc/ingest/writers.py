@@ -50,6 +50,10 @@ _NAMED = regex(r"\s*(?:[a-z.]{2,40}/)?([A-Za-z0-9][\w.-]{0,252})\s*")
 _ANY = tuple(regex(form, re.M) for form in _FORMS)
 _ENGINE = tuple(regex(form + _RECORD, re.M) for form in _FORMS)
 
+_AT_WORK = tuple(regex(form + rb"(?:" + _RECORD + rb"|[^\n]{0,120}?(?:llama_\w{3,30}: |\b(?:srv|slot) +\w{3,30}: |Decode batch))", re.M) for form in _FORMS)  # fmt: skip
+"""Lines that only a server of language models writes."""
+_FAILED = tuple(regex(form + rb"[^\n]{0,120}?OutOfMemoryError: CUDA out of memory", re.M) for form in _FORMS)
+
 
 class Writers:
     """Who wrote which lines of one source, as far as it was read."""
@@ -59,6 +63,7 @@ class Writers:
         self._begun = False
         self._first = b""
         self._apart: set[bytes] = set()
+        self._serving: set[bytes] = set()
         self._typed = False
         self._answers = b""
         self._starts = False
@@ -74,6 +79,10 @@ class Writers:
         engines = list(dict.fromkeys(_ENGINE[self._form].findall(chunk.data)))
         if not self._first and engines:
             self._first = engines[0]
+        if b"OutOfMemoryError: " in chunk.data and (failed := set(_FAILED[self._form].findall(chunk.data))):
+            self._serving |= set(_AT_WORK[self._form].findall(chunk.data))
+            # a program beside the server that ran out of memory: its message is its own
+            self._apart |= failed - self._serving if self._serving else set()
         if not self._apart and all(name == self._first for name in engines):
             return [("", chunk)]
         return self._by_line(chunk)

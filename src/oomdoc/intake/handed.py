@@ -134,8 +134,10 @@ _RECORD = regex(
     rb"\[ *\d{1,9}\.\d{1,9}\]|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\s*File \"|Traceback|<\d{1,3}>|\[rank\d"
 )
 """How a line of a log begins."""
-_OWN_RECORD = regex(rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d ")
-"""How the engine's own records begin: one of them makes a log, however much of it goes on with others."""
+_OWN_RECORD = regex(
+    rb"(?:\([^)]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d |llama_\w{3,40}: |(?:srv|slot) +\w{3,30}: "
+)
+"""How an engine's own records begin: one of them makes a log, however much of it goes on with others."""
 _COLOUR = regex(rb"\x1b\[[0-9;]*m")
 _PREFIXES = (
     (regex(rb"\[pod/[\w.-]+/[\w.-]+\] "), 1, False),

@@ -30,11 +30,25 @@ def _columns(rule: bytes) -> list[tuple[int, int]]:
     return list(zip(begins, [*(begin - 1 for begin in begins[1:]), 1 << 20], strict=True))
 
 
+_WORD = regex(rb"\S+")
+
+
 def _cells(line: bytes, columns: list[tuple[int, int]]) -> list[bytes] | None:
-    """The cells of a row; None for a line in which a word stands across two columns."""
-    if any(line[end : end + 1].strip() for _, end in columns):
-        return None
-    return [line[begin:end].strip() for begin, end in columns]
+    """The cells of a row; None for a line that is none.
+
+    Who replaces a name by a shorter one moves all that stands behind it: where a word stands across two columns each word is of the
+    one that it covers most of, and no two are of one.
+    """
+    if not any(line[end : end + 1].strip() for _, end in columns):
+        return [line[begin:end].strip() for begin, end in columns]
+    cells, last = [b""] * len(columns), -1
+    for word in _WORD.finditer(line):
+        shared = [min(end, word.end()) - max(begin, word.start()) for begin, end in columns]
+        at = max(range(len(columns)), key=shared.__getitem__)
+        if at <= last or 2 * shared[at] <= len(word[0]):
+            return None
+        cells[at], last = word[0], at
+    return cells
 
 
 def _barred(lines: list[bytes]) -> Iterator[tuple[int, bytes, bool]]:

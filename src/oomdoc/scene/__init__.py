@@ -23,6 +23,7 @@ from oomdoc.scene.passes import (
     bind_exits,
     bind_held,
     bind_host_events,
+    bind_limits,
     bind_measured,
     bind_told,
 )
@@ -76,6 +77,7 @@ def bind(store: Tables) -> Scene:
     bind_held(store, server, relation, containers)
     bind_exits(store, server, relation, containers)
     bind_told(store, server, relation)
+    bind_limits(store, server, relation)
     bind_devices(store, server, relation)
     return Scene(
         server,

@@ -9,6 +9,7 @@ from oomdoc.scene import owner
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import placed_rows
 from oomdoc.scene.owner import FOREIGN, OWN, UNKNOWN, Bond
+from oomdoc.scene.places import step_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.relation import Relation
 
@@ -56,8 +57,9 @@ def bind_kills(
 
 
 def _shows_whose(kill: Mapping[str, Any]) -> bool:
-    """Whether a kill says whom it ended, or in which group."""
-    return kill["pid"] is not None or bool(kill["process"] or kill["memory_group"])
+    """Whether a kill says whom it ended, or in which group or step."""
+    named = kill["process"] or kill["memory_group"] or step_of("", kill["text"] or "")
+    return kill["pid"] is not None or bool(named)
 
 
 def _container_of(kill: Mapping[str, Any], containers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -96,6 +98,9 @@ def _kills(store: Tables) -> Iterator[dict[str, Any]]:
         if waiting and (waiting[0]["source"] != row["source"] or row["line"] - waiting[0]["line"] > KILL_LINES):
             yield from ({"rows": [each], "whole": each} for each in waiting)
             waiting = []
+        if row["kind"] == "slurm-oom-kill":  # a supervisor's statement names a step, and is no line of the kernel's
+            yield {"rows": [row], "whole": row}
+            continue
         if row["pid"] is None and row["process"] is None:
             waiting.append(row)
             continue

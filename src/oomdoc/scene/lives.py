@@ -57,6 +57,8 @@ class Server:
     nodes: set[str] = field(default_factory=set)
     memory_limits: set[int] = field(default_factory=set)
     """What its containers may hold of the host's memory, as their descriptions or its launch say."""
+    told_limits: set[int] = field(default_factory=set)
+    """Limits that people tell, of whichever container."""
     is_vllm: bool = False
     """Its own words are vLLM's, and not those of another make."""
     exit_codes: set[int] = field(default_factory=set)

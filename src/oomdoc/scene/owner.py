@@ -31,6 +31,8 @@ from oomdoc.scene.places import (
     is_engine,
     job_of,
     same_id,
+    step_in_path,
+    step_of,
     uid_of,
     workload_of,
 )
@@ -66,6 +68,8 @@ _NAMED_UNIT = regex(
     r"/((?!docker|containerd|crio|kubelet|libpod|podman|init|system|machine|session|user@|app|run-)[A-Za-z][\w.-]{2,60}?)(?:@[^/]{0,60})?\.service(?:/|$)"
 )
 """A memory group of the service manager that has a name of its own; `user@1000.service` is whatever that person started."""
+_NAMED_TASK = regex(r"/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\.(?P<task>[\w-]{1,60})\.scope(?:/|$)")
+"""A memory group of Nomad: the allocation, and the task of it."""
 _SESSION = regex(r"/user\.slice/|/session-\d{1,9}\.scope")
 _OTHER_SERVER = regex(r"(?i)llama[-_.]?(?:cpp|server)|ollama|tritonserver|text[-_]generation|sglang|lmdeploy|koboldcpp")
 """Programs that serve a language model, and are not vLLM."""
@@ -81,11 +85,22 @@ def of_kill(row: Row, server: Server) -> Bond:
     if known is False:
         return Bond(FOREIGN, f"{who} in the memory group of another container")
     job, jobs = job_of(row, group), {found["job"] for life in server.lives if (found := JOB_LOG.search(life.source))}
+    step, its_steps = step_of(group, row["text"] or ""), {step_in_path(life.source) for life in server.lives}
+    if job in jobs and step and None not in its_steps and step not in its_steps:
+        return Bond(FOREIGN, f"{who} in step {step} of job {job}, and the server is in another step of it")
     if job and jobs:
         return Bond(OWN if job in jobs else FOREIGN, f"{who} in job {job}" + ("" if job in jobs else ", and the server's is another"))  # fmt: skip
     unit = _NAMED_UNIT.search(group)
     if unit and not is_engine(unit[1]) and not server.kin.has(unit[1]):
         return Bond(FOREIGN, f"{who} in the memory group of {unit[1]}")
+    task = _NAMED_TASK.search(group)
+    if (
+        task
+        and task["task"] not in server.containers
+        and (server.containers or is_engine(name) is False)
+        and not is_engine(task["task"])
+    ):
+        return Bond(FOREIGN, f"{who} in the memory group of task {task['task']}")
     if known is None and server.container_ids and _SESSION.search(group) and not id_of(group):
         return Bond(FOREIGN, f"{who} in the session of a person, and the server runs in a container")
     if server.is_vllm and _OTHER_SERVER.search(name or ""):
@@ -253,7 +268,9 @@ def of_container(row: Row, server: Server) -> Bond:
     another = bool(name and server.containers) and name not in server.containers
     if another and (not pod or (bond is not None and row["serves"] is None)):
         return Bond(FOREIGN, f"{said} is not the one that serves")
-    return bond or Bond(OWN if row["serves"] else UNKNOWN, said)
+    # of a task or a service whose name nobody gave, the container that is named as the one that serves
+    named = bool(name) and not server.pods and name in server.containers
+    return bond or Bond(OWN if row["serves"] or named else UNKNOWN, said)
 
 
 def of_measured(namespace: str | None, pod: str | None, container: str | None, server: Server, kin_told: bool) -> Bond:
@@ -360,7 +377,8 @@ def _same_limit(row: Row, server: Server) -> bool | None:
     """
     limit = row["limit_bytes"]
     if not limit or not server.memory_limits:
-        return None
+        # what people tell of limits may be of any container, but a group has one of them, or a pod their sum
+        return False if limit and server.told_limits and limit < min(server.told_limits) else None
     if limit in server.memory_limits:
         return True
     if limit < min(server.memory_limits):

@@ -10,8 +10,8 @@ from oomdoc.regexes import regex
 from oomdoc.scene import device_faults, owner, told
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
-from oomdoc.scene.owner import FOREIGN, UNKNOWN, Bond
-from oomdoc.scene.places import workload_of
+from oomdoc.scene.owner import FOREIGN, OWN, UNKNOWN, Bond
+from oomdoc.scene.places import JOB_LOG, workload_of
 from oomdoc.scene.presence import Tables
 from oomdoc.scene.relation import Aside, Relation
 from oomdoc.units import show_bytes
@@ -100,9 +100,18 @@ def bind_cluster(store: Tables, server: Server, relation: Relation) -> None:
         row["beside_kin"] = kindred[row["source"]]
         bond = owner.of_cluster_event(row, server)
         relation.note("cluster_event", row, bond, f"{row['reason']}: {row['message'] or ''}")
-    for row in placed_rows(store, "scaler", "source, line, t, target, namespace, name, text"):
+    scalers = placed_rows(store, "scaler", "source, line, t, target, namespace, name, text")
+    for row in scalers:
         row.update(described.of_scaler(row))
-        relation.note("scaler", row, owner.of_scaler(row, server), row["text"] or "")
+    # of several that are scaled, the one that the server's log is called after
+    its = {
+        row["target"] for row in scalers if row["target"] and any(row["target"] in life.source for life in server.lives)
+    }
+    for row in scalers:
+        bond = owner.of_scaler(row, server)
+        if its and row["target"] and not any(each in row["target"] or row["target"] in each for each in its):
+            bond = Bond(FOREIGN, f"an autoscaler of {row['target']}, and the server's log is that of {min(its)}")
+        relation.note("scaler", row, bond, row["text"] or "")
 
 
 def bind_measured(store: Tables, server: Server, relation: Relation) -> None:
@@ -169,6 +178,8 @@ def bind_exits(store: Tables, server: Server, relation: Relation, containers: Se
     listed: dict[tuple[str, int], list[Bond]] = {}
     for each in containers:
         listed.setdefault((each["source"], each["line"]), []).append(_of_container(each, server))
+    asked_for = rows_of(store, "note", "source, line, text", "topic = 'container-limit' AND text LIKE 'job %'")
+    numbered = {(row["source"], row["line"]): found[1] for row in asked_for if (found := _NUMBERED.match(row["text"]))}
     orders = placed_rows(store, "note", "source, line, topic, text", "topic IN ('stop-asked', 'unit-started')")
     own = _bind_orders(orders, server, relation)
     rows = placed_rows(store, "process_exit", "source, line, t, name, exit_code")
@@ -188,10 +199,23 @@ def bind_exits(store: Tables, server: Server, relation: Relation, containers: Se
         elif _place(row) in again:
             why = "the supervisor's events tell of every end with this status that somebody had asked for it"
             relation.note("process_exit", row, Bond(FOREIGN, why), says)
+        elif (of_job := _of_job(row, numbered, server)) is not None:
+            relation.note("process_exit", row, of_job, says)
         elif row["source"] not in logs:
             # a list of containers has a bare status beside each: it is the status of the one that its line names
             beside = () if row["name"] else listed.get((row["source"], row["line"]), ())
             relation.note("process_exit", row, beside[0] if len(beside) == 1 else owner.of_exit(row, server), says)
+
+
+def _of_job(row: Mapping[str, Any], numbered: Mapping[tuple[str, int], str], server: Server) -> Bond | None:
+    """The end of a batch job whose number its row tells, where the name of a log tells that of the server's job; None where one of them is not told."""
+    job = numbered.get((row["source"], row["line"]))
+    its = {found["job"]: life for life in server.lives if (found := JOB_LOG.search(life.source))}
+    if job is None or not its:
+        return None
+    if job not in its:
+        return Bond(FOREIGN, f"the end of job {job}, and the server's is another")
+    return Bond(OWN, f"the end of the server's job, {job}", its[job].id)
 
 
 _STOP_LINES = 40
@@ -263,6 +287,7 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
     whole = {life.source for life in server.lives if life.begun}
     logs = whole or {life.source for life in server.lives}
     days = {row["source"]: row["value"] for row in rows_of(store, "note", "source, line, value", "topic = 'told-day'")}
+    over = told.answered(store)
     for table in ("oom", "startup_check", "log_error"):
         undated = [
             row for row in placed_rows(store, table, "source, line, t, text", "t IS NULL") if row["source"] not in logs
@@ -275,6 +300,7 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
                 or told.of_another_month(row, server)
                 or told.of_quoted(row, server)
                 or told.of_outlived(row, server, said)
+                or told.of_answered(row, server, over)
             )
             if past is not None:
                 relation.note(table, row, past, row["text"])
@@ -287,6 +313,23 @@ def bind_told(store: Tables, server: Server, relation: Relation) -> None:
     for row in placed_rows(store, "note", "source, line", "topic IN ('failure-told', 'oom-told')"):
         if (row["source"], row["line"]) in theirs:
             relation.hide("note", row, Bond(FOREIGN, "on a line that is somebody else's"))
+
+
+def bind_limits(store: Tables, server: Server, relation: Relation) -> None:
+    """Ends by the clock of a scheduler: those of other jobs are not the server's, where its log says of which job it is."""
+    jobs = {found["job"] for life in server.lives if (found := JOB_LOG.search(life.source))}
+    rows = placed_rows(store, "note", "source, line, text", "topic = 'time-limit-reached'")
+    listed = (
+        rows_of(store, "note", "source, line, text", "topic = 'container-limit' AND text LIKE 'job %'") if rows else []
+    )
+    named = {row["row"]: found[1] for row in rows if (found := _NUMBERED.search(row["text"]))}
+    told = {*named.values(), *(found[1] for row in listed if (found := _NUMBERED.search(row["text"])))}
+    for row in rows if jobs & told else ():
+        if named.get(row["row"]) not in jobs:
+            relation.hide("note", row, Bond(FOREIGN, "the end of another job"))
+
+
+_NUMBERED = regex(r"(?i)\b(?:job|step) (\d{1,10})")
 
 
 def bind_devices(store: Tables, server: Server, relation: Relation) -> None:

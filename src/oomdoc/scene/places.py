@@ -161,6 +161,30 @@ def job_of(row: Mapping[str, Any], group: str) -> str | None:
     return found["job"] if found else None
 
 
+_STEP = regex(
+    r"/job_\d{3,10}/step_(?P<group>\d{1,6})(?!\d)|\bStepId=\d{3,10}\.(?P<step>\d{1,6})(?!\d)|^\d{3,10}\.(?P<row>\d{1,6})[|,;\t ]"
+)
+_STEP_LOG = regex(r"(?i)(?<![a-z])step[-_.]?(?P<step>\d{1,6})(?!\d)")
+
+
+def step_of(group: str, text: str) -> str | None:
+    """The step of a batch job that an event is of: by its memory group, its step's number, the list of steps that it stands in.
+
+    >>> step_of("/slurm/uid_20/job_4711/step_3/task_0", ""), step_of("", "error: Detected 1 oom_kill event in StepId=4711.2."), step_of("", "4711.batch  batch")
+    ('3', '2', None)
+    """
+    for told in (group, text):
+        if found := _STEP.search(told):
+            return found["group"] or found["step"] or found["row"]
+    return None
+
+
+def step_in_path(path: str) -> str | None:
+    """The step that a job's log is of, by its name: `slurm-4711.out.step0`."""
+    found = _STEP_LOG.search(path.rsplit("/", 1)[-1])
+    return found["step"] if found else None
+
+
 _AGED = regex(r"\b(?:SystemOOM|OOMKilling)\s+(?P<age>(?:\d{1,5}[ydhms])+)\b")
 
 

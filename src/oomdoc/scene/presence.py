@@ -33,7 +33,7 @@ LISTED = "origin = 'file' AND flag = 'version'"
 """The release in a list of installed packages: nothing says that it ran."""
 JAVA = r"regexp_matches(exception, '^(?:java|javax|scala|org\.[a-z]+)\.')"
 """Exceptions of a Java program."""
-_MACHINE = "('host-size', 'host-in-use', 'host-idle', 'host-ready', 'shm', 'shm-size', 'shm-used', 'disk-free', 'shm-file', 'container-limit', 'swap-space', 'cpu-pool-default', 'pinned-alloc', 'link-speed', 'link-rate', 'read-rate', 'cpu-periods', 'cpu-throttled', 'free-blocks', 'compaction', 'waits-for', 'boot-time', 'kernel-log-from', 'log-of-pod', 'log-zone', 'told-day', 'unit-started', 'health-check')"
+_MACHINE = "('host-size', 'host-in-use', 'host-idle', 'host-ready', 'shm', 'shm-size', 'shm-used', 'disk-free', 'shm-file', 'container-limit', 'told-limit', 'time-limit-reached', 'swap-space', 'cpu-pool-default', 'pinned-alloc', 'link-speed', 'link-rate', 'read-rate', 'cpu-periods', 'cpu-throttled', 'free-blocks', 'compaction', 'waits-for', 'boot-time', 'kernel-log-from', 'log-of-pod', 'log-zone', 'told-day', 'unit-started', 'health-check')"
 """Topics that tools state of any machine, and any program of itself: nobody wrote them about a server."""
 TEXTS = {
     "host_event": "concat_ws(' ', process, text)",

@@ -16,7 +16,7 @@ from oomdoc.scene.kin import Kin, words_of
 from oomdoc.scene.lives import WENT_ON_S, Life, in_year_of, long_before
 from oomdoc.scene.places import JOB_LOG, SAME_SIZE, is_engine, workload_of
 from oomdoc.scene.presence import FIELD, JAVA, LISTED, SIGNS, TEXTS, TRAINER, Tables, literal
-from oomdoc.scene.told import alike, is_of_client, is_quoted, said_by
+from oomdoc.scene.told import alike, answered, is_of_client, is_quoted, said_by
 from oomdoc.units import show_bytes, show_seconds
 
 FIELD_OF_ENGINE = regex(r"(?i)\bvllm\b|engine ?core|\bworker_?(?:tp|proc|wrapper)|ray::")
@@ -47,12 +47,13 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
     """The sources that are about other programs or other servers, and the names that the server goes by."""
     asked = logs_asked_for(store)
     known = _programs(store, asked.keys())
+    beside = beside_in_one_log(store, known.kin)
     if not lives:
-        return Others(known.kin, {**known.strangers, **asked})
+        return Others(known.kin, {**known.strangers, **beside, **asked})
     logs = other_logs(store, lives)
     days = _rows(store, "note", "topic = 'told-day'", "source, value")
     past = {row["source"] for row in days if long_before(row["value"], lives) is not None}
-    servers = other_servers(store, lives, known.strangers.keys() | logs.keys() | past | asked.keys())
+    servers = other_servers(store, lives, known.strangers.keys() | logs.keys() | past | asked.keys() | beside.keys())
     if servers and logs:  # a log is held against the server's own, and not against one that is set aside itself
         logs = other_logs(store, [life for life in lives if life.source not in servers])
     apart = {
@@ -63,6 +64,7 @@ def others(store: Tables, lives: Sequence[Life]) -> Others:
         **logs_of_earlier_jobs(lives),
         **sisters(lives),
         **sisters_of_a_container(store, lives),
+        **beside,
         **asked,
     }
     return Others(known.kin, {**known.strangers, **apart})
@@ -139,18 +141,22 @@ def other_servers(store: Tables, lives: Sequence[Life], programs: Set[str]) -> d
     for life in lives:
         groups.setdefault(named.get(life.source, usual), []).append(life)
     failed: set[str] = set()
+    over = answered(store)
     # what a client met, or somebody who pressed Ctrl-C, is no failure of a second server, nor is what a sentence quotes or a text repeats
     for table, where in (
         ("oom", "true"),
         ("startup_check", "true"),
         ("log_error", "kind NOT IN ('echo', 'client')"),
     ):
-        rows = _rows(store, table, where, "DISTINCT source, text")
+        rows = _rows(store, table, where, "DISTINCT source, line, text")
         said = said_by(logs, store, table, where)
         failed |= {
             row["source"]
             for row in rows
-            if not is_quoted(row["text"]) and not is_of_client(row["text"]) and alike(row["text"]) not in said
+            if not is_quoted(row["text"])
+            and not is_of_client(row["text"])
+            and alike(row["text"]) not in said
+            and (row["source"], row["line"]) not in over
         }
     if len(groups) < 2:
         ((model, own),) = groups.items()
@@ -211,6 +217,21 @@ def sisters(lives: Sequence[Life]) -> dict[str, str]:
     ):
         return {}
     return dict.fromkeys(logs, f"a server that answered on while {silent[0]} did not come up")
+
+
+_WROTE = regex(r"(?P<log>.+)\[(?P<name>[\w.-]{1,253})\]")
+
+
+def beside_in_one_log(store: Tables, kin: Kin) -> dict[str, str]:
+    """What a program wrote that failed, in a log of several, where the server wrote the rest of it and the name before its lines is no server's."""
+    serving = {row["source"] for table in SIGNS for row in _rows(store, table, "true", "DISTINCT source")}
+    told = {row["source"] for row in _rows(store, "oom", "true", "DISTINCT source")} - serving
+    wrote = {source: found for source in told if (found := _WROTE.fullmatch(source))}
+    return {
+        source: f"what {found['name']} wrote into the log of the server"
+        for source, found in wrote.items()
+        if found["log"] in serving and not kin.has(found["name"])
+    }
 
 
 def sisters_of_a_container(store: Tables, lives: Sequence[Life]) -> dict[str, str]:

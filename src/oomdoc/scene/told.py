@@ -131,6 +131,42 @@ def of_quoted(row: Row, server: Server) -> Bond | None:
     return Bond(FOREIGN, "quoted in a sentence, and no life that the server's own log tells met it")
 
 
+_LOWERED = regex(r"(?<![\d.])(?P<old>0?\.\d{1,3})(?![\d%]).{1,60}?(?<![\d.])(?P<new>0?\.\d{1,3})(?![\d%])")
+_ANSWER_LINES = 3
+"""A message stands in the sentence that tells of it, or is pasted right below."""
+
+
+def answered(store: Tables) -> set[tuple[str, int]]:
+    """Lines on which a text tells a failure, and that its share of the device was lowered to the one in force: what failed was an earlier start.
+
+    >>> _LOWERED.search("we went from 0.97 to 0.90 because of it").groups(), _LOWERED.search("with 0.98 (0.93 since May)").groups(), _LOWERED.search("at 0.9 of 24.5 GB")
+    (('0.97', '0.90'), ('0.98', '0.93'), None)
+    """
+    shares = rows_of(store, "engine_flag", "DISTINCT value", "flag = 'gpu_memory_utilization' AND origin = 'logged'")
+    if len(shares) != 1:
+        return set()
+    lines: set[tuple[str, int]] = set()
+    for row in rows_of(store, "note", "source, line, text", "topic IN ('failure-told', 'oom-told')"):
+        found = _LOWERED.search(row["text"] or "")
+        if found and float(found["old"]) > float(found["new"]) == _share(shares[0]["value"]):
+            lines |= {(row["source"], row["line"] + more) for more in range(_ANSWER_LINES)}
+    return lines
+
+
+def _share(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def of_answered(row: Row, server: Server, lines: Set[tuple[str, int]]) -> Bond | None:
+    """A failure that is told of a start with more of the device (`lines`, see `answered`), where no start that the server's own log tells failed."""
+    if (row["source"], row["line"]) not in lines or not _never_failed(server):
+        return None
+    return Bond(FOREIGN, "told of a start with a larger share of the device than the one in force")
+
+
 def alike(text: str | None) -> str:
     """What a message and its repetition have in common; empty where it is too short to tell one message from another.
 

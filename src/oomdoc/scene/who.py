@@ -60,6 +60,8 @@ def who_serves(store: Tables, lives: Sequence[Life], known: Others) -> Server:
     server.memory_limits |= {
         int(row["value"]) for row in limits if row["value"] and row["source"] not in known.strangers
     }
+    told = rows_of(store, "note", "source, line, value", "topic = 'told-limit'")
+    server.told_limits |= {int(row["value"]) for row in told if row["value"]}
     return server
 
 

@@ -16,10 +16,13 @@ WITH each AS (
   SELECT coalesce(gpu::VARCHAR, gpu_uuid) AS device, t, source, pid, type, name, max(used_bytes) AS used_bytes, min(line) AS line FROM gpu_process GROUP BY ALL
 ), titled AS (
   SELECT DISTINCT source, device FROM each WHERE name ILIKE '%vllm::%'
+), figured AS (
+  -- whatever it is called there, the row that tells what runs in an engine tells of its process
+  SELECT DISTINCT g.source, g.name FROM gpu_process g JOIN metric m ON m.source = g.source AND m.line = g.line WHERE m.name LIKE 'vllm:%' AND g.name IS NOT NULL
 ), largest AS (
   SELECT source, device, pid, max(used_bytes) AS used_bytes FROM each GROUP BY ALL
 )
-SELECT e.device, e.t, e.source, nullif(regexp_extract(e.source, '\[([\w.-]+)\]$', 1), '') AS host, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND (
+SELECT e.device, e.t, e.source, nullif(regexp_extract(e.source, '\[([\w.-]+)\]$', 1), '') AS host, e.line, e.pid, e.type, e.name, e.used_bytes, coalesce(e.type, 'C') <> 'G' AND q.source IS NULL AND (
     NOT regexp_matches(coalesce(e.name, ''), '(?i)^$|^-$|vllm|python|ray::|sglang|not found|n/a')
       -- a script with a name of its own; `main.py` or `server.py` can start any server
       OR regexp_matches(coalesce(e.name, ''), '(?i)python[\d.]*"? (-[\w=]+ )*\S*[\w-]+\.py\b')
@@ -34,3 +37,4 @@ SELECT e.device, e.t, e.source, nullif(regexp_extract(e.source, '\[([\w.-]+)\]$'
 FROM each e
 JOIN largest l ON l.source = e.source AND l.device IS NOT DISTINCT FROM e.device AND l.pid IS NOT DISTINCT FROM e.pid
 LEFT JOIN titled s ON s.source = e.source AND s.device = e.device
+LEFT JOIN figured q ON q.source = e.source AND q.name = e.name

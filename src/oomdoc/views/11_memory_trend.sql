@@ -151,7 +151,7 @@ WITH swapped AS (
   LEFT JOIN last_held e USING (series)
   LEFT JOIN filled f USING (series)
   LEFT JOIN ended x USING (series)
-  WHERE d.timed >= $device_samples
+  WHERE d.timed >= $device_samples AND d.series NOT IN (SELECT series FROM others_card)
 ), binned AS (
   SELECT source, name, resource, variant, kind, bin, median(bytes) AS y, median(moment) AS moment, max(line) AS line,
     arg_max(ref, line) AS ref, max(requests) AS requests, bool_and(counted) AS counted,

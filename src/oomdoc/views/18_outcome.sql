@@ -26,8 +26,10 @@ WITH failed AS (
   SELECT s.start_id, min(h.source || ':' || h.line) AS ref FROM ending b JOIN engine_start s USING (start_id)
   JOIN log_error h ON h.source = s.source AND h.line > b.line AND h.line <= s.last_line AND h.kind = 'hang'
   WHERE b.nth = 1 AND b.running > 0 GROUP BY s.start_id, b.tokens_per_s
-  HAVING count(*) >= $hang_warnings
-    AND (coalesce(b.tokens_per_s, 0) = 0 OR count(DISTINCT coalesce(floor(h.t / 60), h.line)) >= $hang_minutes)
+  HAVING (count(*) >= $hang_warnings
+    AND (coalesce(b.tokens_per_s, 0) = 0 OR count(DISTINCT coalesce(floor(h.t / 60), h.line)) >= $hang_minutes))
+    -- a watchdog says once how long it has waited
+    OR max(try_cast(regexp_extract(h.text, 'watchdog_timeout=(\d+)', 1) AS DOUBLE)) >= 60 * $hang_minutes
 ), waits AS (
   -- a start that goes nowhere: the front end waits on behind the last step, and the log ends so
   SELECT s.start_id, min(n.source || ':' || n.line) AS ref
@@ -71,6 +73,8 @@ WITH failed AS (
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
     UNION ALL SELECT c.source || ':' || c.line, false, by_itself, w.life FROM container_end c LEFT JOIN ended_with w USING (source, line)
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day) OR reason IN ('OOMKilled', 'CrashLoopBackOff')
+    -- who runs jobs ended one that had run for as long as it might
+    UNION ALL SELECT source || ':' || line, false, false, NULL FROM note WHERE topic = 'time-limit-reached'
     -- a runtime's own line of the end, where nobody described the container since
     UNION ALL SELECT x.source || ':' || x.line, false, true, NULL
     FROM process_exit x

@@ -16,6 +16,19 @@ WITH flag AS (
   QUALIFY row_number() OVER (
     PARTITION BY name ORDER BY list_position(['logged', 'config', 'command', 'environment', 'file'], origin), line DESC
   ) = 1
+), server AS (
+  SELECT max(try_cast(value AS BIGINT)) FILTER (flag = 'api_server_count') AS fronts,
+    coalesce(bool_or(lower(value) = 'shm') FILTER (flag = 'mm_processor_cache_type'), false) AS inputs_in_shm
+  FROM seen.engine_flag WHERE flag IN ('api_server_count', 'mm_processor_cache_type')
+), defaulted AS (
+  FROM flag
+  UNION ALL
+  -- who takes images, and has several API servers, and says nothing of it, has the default of each of them (vllm/config/multimodal.py)
+  SELECT 'mm_processor_cache_gb', $input_cache_gib, min(f.source || ':' || f.line)
+  FROM seen.engine_flag f
+  WHERE f.flag = 'limit_mm_per_prompt' AND regexp_matches(f.value, '[1-9]') AND (SELECT max(fronts) FROM server) > 1
+    AND NOT EXISTS (FROM flag WHERE name = 'mm_processor_cache_gb') AND NOT EXISTS (FROM seen.engine_flag o WHERE o.flag ILIKE '%disable_mm_preprocessor_cache%' AND o.value ILIKE 'true')
+  HAVING count(*) > 0
 ), made AS (
   -- ranks that were seen to make one, where nobody tells how many there are
   SELECT count(DISTINCT coalesce(rank, pid)) AS ranks
@@ -28,10 +41,6 @@ WITH flag AS (
     FROM seen.engine_flag
     WHERE flag = 'max_local_cpu_size'
   )
-), server AS (
-  SELECT max(try_cast(value AS BIGINT)) FILTER (flag = 'api_server_count') AS fronts,
-    coalesce(bool_or(lower(value) = 'shm') FILTER (flag = 'mm_processor_cache_type'), false) AS inputs_in_shm
-  FROM seen.engine_flag WHERE flag IN ('api_server_count', 'mm_processor_cache_type')
 ), claim AS (
   -- per rank: swap space, offloaded weights and LMCache's pool are pinned by every worker; the engine's own KV offloading is stated for all ranks together
   SELECT f.name, f.gib * 1073741824 AS each,
@@ -40,7 +49,7 @@ WITH flag AS (
       WHEN f.name = 'mm_processor_cache_gb' AND s.inputs_in_shm THEN coalesce(s.fronts, 1)
       WHEN f.name = 'mm_processor_cache_gb' THEN coalesce(s.fronts, 1) + coalesce(e.data_parallel_size, 1)
       ELSE greatest(coalesce(e.world_size, 1), CASE WHEN f.name = 'max_local_cpu_size' THEN m.ranks ELSE 1 END) END AS times, f.ref
-  FROM flag f, engine e, made m, server s
+  FROM defaulted f, engine e, made m, server s
   WHERE f.gib > 0
 ), room AS (
   -- where nobody tells the size, what was available before anything was loaded

@@ -65,7 +65,7 @@ ENTITIES: tuple[Entity, ...] = (
     Entity("engine_figure", ("figure.",), (), 6),
     Entity("process_memory", ("process.resident", "process.name", "process.pid", "process.state"), _cores("process.resident process.name", "process.resident process.state", "process.resident time", "process.resident process.pid"), 4),
     Entity("cluster_event", ("event.",), _cores("event.reason event.message event.object", "event.reason event.message event.type"), 3),
-    Entity("container", ("life.",), _cores("life.begin life.end life.code", "life.lasted life.code", "life.id life.image", "life.restarts life.code", "life.restarts life.limit"), 3),
+    Entity("container", ("life.",), _cores("life.end life.code", "life.lasted life.code", "life.id life.image", "life.restarts life.code", "life.restarts life.limit"), 3),
     Entity("scaler", ("scaler.",), _cores("scaler.replicas time", "scaler.replicas scaler.desired", "scaler.replicas scaler.maximum", "scaler.minimum scaler.maximum", "scaler.metric scaler.threshold"), 4),
     Entity("allocator_segment", ("segment.",), _cores("segment.gap segment.inactive", "segment.gap segment.total segment.active"), 5),
     Entity("allocator_stat", ("allocator.",), _cores("allocator.reserved allocator.split", "allocator.reserved allocator.retries", "allocator.reserved allocator.allocated"), 4),
@@ -358,12 +358,7 @@ def _part(
     columns: dict[tuple[str, int | str | None], Taken] = {}
     taken_names: set[str] = set()
     for _, name, match, unit in sorted(wanted, key=lambda entry: entry[0]):
-        key = (
-            match.quantity.id,
-            (match.bare or name)
-            if entity.table == "metric" and match.quantity.id not in (_TIME, _ELAPSED)
-            else match.device,
-        )
+        key = (match.quantity.id, (match.bare or name) if entity.table == "metric" and match.quantity.id not in (_TIME, _ELAPSED) else match.device)  # fmt: skip
         if name in taken_names or key in columns:
             continue
         columns[key] = Taken(name, match.quantity, unit, match.strong, match.unit, match.device, match.told)

@@ -259,11 +259,7 @@ class Filler:
         numbered = sorted({taken.device for taken in one.part.columns if taken.device is not None})
         instances: list[int | None] = [*numbered] if numbered else [None]
         for instance in instances:
-            own = {
-                taken.quantity.column: one.of(taken)
-                for taken in one.part.columns
-                if taken.device in (None, instance) and taken.quantity.table == "engine_stat"
-            }
+            own = {taken.quantity.column: one.of(taken) for taken in one.part.columns if taken.device in (None, instance) and taken.quantity.table == "engine_stat"}  # fmt: skip
             filled = any(one.get(taken.quantity.id, instance) is not None for taken in one.part.columns)
             if filled or instance == instances[0]:  # a replica that is not there has no row
                 self._engine_stat(one.line, one.t, own)
@@ -373,9 +369,9 @@ class Filler:
             return
         code, lasted = one.get("life.code"), one.get("life.lasted")
         begin, end = one.get("life.begin"), one.get("life.end")
-        if code is None or (lasted is None and (begin is None or end is None)):
+        start, stop = moment(begin) if begin is not None else one.t, moment(end)
+        if code is None or (lasted is None and ((begin is None and start is None) or end is None)):
             return
-        start, stop = moment(begin), moment(end)
         if lasted is None and start is not None and stop is not None and stop >= start:
             lasted = stop - start
         elif lasted is None:

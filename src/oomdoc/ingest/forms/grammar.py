@@ -355,12 +355,7 @@ def of_group(columns: Mapping[str, Column]) -> Mapping[str, Column]:
             name: column._replace(role=told[0], resource=told[1]) if (told := files[name]) else column
             for name, column in columns.items()
         }
-    stat = {
-        name: _STAT_PARTS.get(
-            " ".join(word for word in pieces(name) if UNITS.get(word) not in BYTES and word not in _BESIDE_STAT), ""
-        )
-        for name in columns
-    }
+    stat = {name: _STAT_PARTS.get(" ".join(word for word in pieces(name) if UNITS.get(word) not in BYTES and word not in _BESIDE_STAT), "") for name in columns}  # fmt: skip
     if sum(bool(part) for part in stat.values()) >= _STAT_COLUMNS and any(
         columns[name].unit for name, part in stat.items() if part
     ):

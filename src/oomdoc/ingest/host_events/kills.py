@@ -184,6 +184,25 @@ SIGNALS: tuple[Pattern, ...] = (
         ("   MinMemoryNode=240G", {"value": 240 << 30}),
     ),
     pattern(
+        # whose it is nobody can say who reads the line alone: it may tell that a kill is another's, and nothing else
+        "told-limit", "kubernetes", ("limit ",),
+        (r"\blimit (?:of |is |was )?(?P<size>[1-9]\d{0,3}[MGT]i)\b",),
+        fact("told-limit", must=True),
+        ("chat-14b (tp2, memory limit 96Gi) died at noon", {"value": 96 << 30}),
+    ),
+    pattern(
+        "time-limit-reached", "slurm", ("DUE TO TIME LIMIT", "runtime time limit", "specified deadline"),
+        (
+            r"(?P<text>(?:JOB|STEP) \d{1,10}(?:\.\w{1,9})? ON \S{1,80} CANCELLED AT \S{1,30} DUE TO TIME LIMIT)",
+            r"(?P<text2>[\w@.:-]{1,80}: Service reached runtime time limit)|(?P<text3>(?:Job|Pod) was active (?:on the node )?longer than (?:the )?specified deadline)",
+        ),
+        lambda row, match: {"topic": "time-limit-reached", "text": (match["text"] or match["text2"] or match["text3"])},
+        ("slurmstepd: error: *** JOB 99120 ON n07 CANCELLED AT 2026-01-04T10:00:12 DUE TO TIME LIMIT ***", {"text": "JOB 99120 ON n07 CANCELLED AT 2026-01-04T10:00:12 DUE TO TIME LIMIT"}),
+        ("chat.service: Service reached runtime time limit. Stopping.", {"text": "chat.service: Service reached runtime time limit"}),
+        ("Pod was active on the node longer than the specified deadline", {"topic": "time-limit-reached"}),
+        table="note",
+    ),
+    pattern(
         "slurm-job-signal", "slurm", ("ExitCode=0:",),
         (r"\bExitCode=0:(?P<signal>[1-9]\d?)\b",),
         lambda row, match: {"exit_code": -int(match["signal"])},

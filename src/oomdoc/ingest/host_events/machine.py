@@ -126,6 +126,14 @@ PATTERNS: tuple[Pattern, ...] = (
         "root@n4:~# echo 1 | tee /proc/sys/vm/drop_caches",
     ),
     pattern(
+        # a unit ended, and the service manager found processes of it that go on, at its end or at the next start
+        "left-running", "supervisor", ("remains running after unit stopped", "Found left-over process"),
+        (r"\bUnit process \d{1,9} \(.{1,60}\) remains running after unit stopped|\bFound left-over process \d{1,9} \(.{1,60}\) in control group while starting unit",),
+        fact("orphan-process"),
+        "systemd[1]: chat.service: Unit process 4411 (VLLM::EngineCor) remains running after unit stopped.",
+        "systemd[1]: chat.service: Found left-over process 4411 (VLLM::EngineCor) in control group while starting unit. Ignoring.",
+    ),
+    pattern(
         "stop-asked", "supervisor", ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping", "timed out. Killing"),
         (
             r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",

@@ -26,11 +26,7 @@ def calls_in(text: str) -> tuple[list[Setting], str]:
     """Settings of constructors and dictionaries in Python, and the text with those calls blanked."""
     found: list[Setting] = []
     rest, last, budget = [], 0, _CALL_BUDGET
-    named = {
-        match["name"]: _literal(match["value"])
-        for match in _ASSIGNED.finditer(text)
-        if match["value"][:1] in "\"'" or match["value"].replace(".", "", 1).isdigit()
-    }
+    named = {match["name"]: _literal(match["value"]) for match in _ASSIGNED.finditer(text) if match["value"][:1] in "\"'" or match["value"].replace(".", "", 1).isdigit()}  # fmt: skip
     for match in _CALL.finditer(text):
         if match.start() < last or budget <= 0:
             continue

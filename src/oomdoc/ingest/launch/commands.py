@@ -103,12 +103,7 @@ def segments(text: str) -> Iterator[list[Word]]:
 
 def _starts_something(words: Sequence[Word]) -> bool:
     """Whether these words are options, or start an engine, another server or a container."""
-    return (
-        words[0].text.startswith("-")
-        or _engine_at(words) is not None
-        or _other_at(words) is not None
-        or _container_at(words) is not None
-    )
+    return (words[0].text.startswith("-") or _engine_at(words) is not None or _other_at(words) is not None or _container_at(words) is not None)  # fmt: skip
 
 
 def _other_at(words: Sequence[Word]) -> tuple[int, Server] | None:

@@ -156,11 +156,7 @@ def infer(rows: Sequence[Sequence[str]]) -> tuple[Sheet | None, str]:
             return None, "one size without header: used or total memory?"
         roles[memories[0]] = "used_bytes"
     else:
-        largest = [
-            at
-            for at, size in zip(memories, sizes, strict=True)
-            if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))
-        ]
+        largest = [at for at, size in zip(memories, sizes, strict=True) if all(a <= b for other in sizes for a, b in zip(other, size, strict=True))]  # fmt: skip
         if not largest:
             return None, "columns cannot be told: no size is the largest in every row"
         total = largest[-1]

@@ -21,18 +21,7 @@ from oomdoc.ingest.vocabulary.quantity import KINDS, Quantity, exporters, listed
 from oomdoc.ingest.vocabulary.words import BYTES, SECONDS, SHARES, named, taken_apart
 from oomdoc.regexes import regex
 
-__all__ = [
-    "KINDS",
-    "Match",
-    "Quantity",
-    "apart",
-    "exporters",
-    "foreign_program",
-    "is_irrelevant",
-    "meanings",
-    "quantities",
-    "quantity_of",
-]
+__all__ = ["KINDS", "Match", "Quantity", "apart", "exporters", "foreign_program", "is_irrelevant", "meanings", "quantities", "quantity_of"]  # fmt: skip
 
 
 @dataclass(frozen=True)
