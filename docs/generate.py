@@ -129,10 +129,10 @@ def constants(store: Any, sql: str) -> str | None:
     """A query that gives what another gives, without reading anything; None where that has several rows."""
     from oomdoc.evidence.database import literal
 
-    columns = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE {sql}")}
     rows = store.rows_of(sql)
     if len(rows) > 1:
         return None
+    columns = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE {sql}")}
     told = rows[0] if rows else {}
     values = ", ".join(f'{literal(told.get(column))}::{kind} AS "{column}"' for column, kind in columns.items())
     return f"SELECT {values}{'' if rows else ' WHERE false'}"

@@ -23,6 +23,7 @@ import pytest
 import oomdoc
 import signs
 import test_rules
+from grids import report_of
 from oomdoc import cli
 from oomdoc.evidence.store import Store
 from oomdoc.ingest.forms.cells import unit_of, value_of
@@ -73,6 +74,7 @@ def generate() -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    vars(module)["demo"] = lambda: report_of(Path(module.DEMO).name)
     return module
 
 
