@@ -129,12 +129,15 @@ def constants(store: Any, sql: str) -> str | None:
     """A query that gives what another gives, without reading anything; None where that has several rows."""
     from oomdoc.evidence.database import literal
 
-    columns = {row["column_name"]: row["column_type"] for row in store.rows_of(f"DESCRIBE {sql}")}
-    rows = store.rows_of(sql)
+    cursor = store.database.con.execute(sql)
+    columns = [(column[0], str(column[1])) for column in cursor.description]
+    rows = cursor.fetchmany(2)
     if len(rows) > 1:
         return None
-    told = rows[0] if rows else {}
-    values = ", ".join(f'{literal(told.get(column))}::{kind} AS "{column}"' for column, kind in columns.items())
+    told = rows[0] if rows else [None] * len(columns)
+    values = ", ".join(
+        f'{literal(value)}::{kind} AS "{column}"' for value, (column, kind) in zip(told, columns, strict=True)
+    )
     return f"SELECT {values}{'' if rows else ' WHERE false'}"
 
 

@@ -62,14 +62,19 @@ def aggregates() -> frozenset[str]:
     return frozenset(name.lower() for (name,) in found.fetchall())
 
 
-def nodes(tree: Any, *, within: bool = True) -> Iterator[Node]:
-    """All nodes of a tree; without `within` not those of the queries inside it."""
-    if isinstance(tree, Mapping):
-        yield tree
-        if not within and tree.get("class") == "SUBQUERY":
-            return
-    for inner in tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, list) else ():
-        yield from nodes(inner, within=within)
+def nodes(tree: Any, *, within: bool = True) -> list[Node]:
+    """All nodes of a tree, each before what is in it; without `within` not those of the queries inside it."""
+    found: list[Node] = []
+    ahead = [tree]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, dict):
+            found.append(part)
+            if within or part.get("class") != "SUBQUERY":
+                ahead += reversed(part.values())
+        elif isinstance(part, list):
+            ahead += reversed(part)
+    return found
 
 
 def rowless(sql: str, columns: Mapping[str, Collection[str]], told: Mapping[str, Collection[str]]) -> Claim:
@@ -610,18 +615,19 @@ def _written(claim: Claim, relations: Iterable[str]) -> Claim:
     return None if isinstance(claim, bool) else sorted_(claim)
 
 
-def names_of(sql: str) -> set[str]:
+@functools.cache
+def names_of(sql: str) -> frozenset[str]:
     """Every name that stands where a query names what it reads, those of its own WITH clauses too."""
-    return {
+    return frozenset(
         (f"{node['schema_name']}." if node.get("schema_name") else "") + node["table_name"]
         for node in nodes(syntax(sql))
         if node.get("type") == "BASE_TABLE"
-    }
+    )
 
 
 def columns_of(sql: str, columns: Mapping[str, Collection[str]]) -> list[str] | None:
     """Those of the columns of these relations that a query names; None where it may take them all, or a whole row."""
-    tree = list(nodes(syntax(sql)))
+    tree = nodes(syntax(sql))
     own = {column for each in columns.values() for column in each}
     tables = [node for node in tree if node.get("type") == "BASE_TABLE"]
     rows = {name for node in tables for name in (node["table_name"], node.get("alias"))} - own

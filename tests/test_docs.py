@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import doctest
 import functools
 import importlib
@@ -23,7 +25,8 @@ import pytest
 import oomdoc
 import signs
 import test_rules
-from oomdoc import cli
+from grids import report_of
+from oomdoc import cli, diagnose
 from oomdoc.evidence.store import Store
 from oomdoc.ingest.forms.cells import unit_of, value_of
 from oomdoc.ingest.vocabulary import quantity_of
@@ -67,12 +70,38 @@ def prose(name: str) -> str:
     return re.sub(r"^```.*?^```$", "", read(name), flags=re.M | re.S)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def bundles_are_read_once() -> Iterator[None]:
+    """What page after page shows of the same shipped bundle with the same options is one analysis, open until the end."""
+    really, kept = diagnose.analyze, dict[str, diagnose.Analysis]()
+
+    def analyze(paths: Any, options: diagnose.Options | None = None) -> diagnose.Analysis:
+        asked = dataclasses.replace(options or diagnose.Options(), progress=None)
+        place = str(paths if isinstance(paths, (str, Path)) else [*map(str, paths)])
+        if "sample_logs" not in place or asked.db is not None or asked.rules is not None or asked.loaded is not None:
+            return really(paths, options)
+        key = repr((Path.cwd(), place, asked))
+        if key not in kept:
+            kept[key] = really(paths, options)
+        again = copy.copy(kept[key])
+        vars(again)["close"] = lambda: None
+        return again
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnose, "analyze", analyze)
+        patch.setattr(oomdoc, "analyze", analyze)
+        yield
+    for analysis in kept.values():
+        analysis.close()
+
+
 @functools.cache
 def generate() -> ModuleType:
     spec = importlib.util.spec_from_file_location("oomdoc_docs_generate", ROOT / "docs" / "generate.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    vars(module)["demo"] = lambda: report_of(Path(module.DEMO).name)
     return module
 
 
