@@ -114,6 +114,10 @@ PATTERNS: tuple[Pattern, ...] = (
         ),
     ),
     _error(
+        "no-descriptor", "python", ("out of system resource",), r"(?P<text>socket\.accept\(\) out of system resource)", "limit",
+        ("ERROR:asyncio:socket.accept() out of system resource", {"kind": "limit"}),  # EMFILE, ENFILE and their like (asyncio/selector_events.py)
+    ),
+    _error(
         "bare-assertion", "python", ("AssertionError", "NotImplementedError", "KeyboardInterrupt", "RecursionError"),
         r"^(?P<exception>AssertionError|NotImplementedError|KeyboardInterrupt|RecursionError)(?P<text>)$", "",
         ("AssertionError", {"exception": "AssertionError", "kind": "bad-argument"}),

@@ -60,7 +60,9 @@ WITH pause AS (
     coalesce(device, '') AS part, used_bytes::DOUBLE AS value, t AS moment, line::DOUBLE AS place, line,
     NULL::DOUBLE AS fixed
   -- what another program gains beside the server is that program's
-  FROM listed_process WHERE used_bytes > 0 AND t IS NOT NULL AND pid IS NOT NULL AND NOT foreigner
+  FROM listed_process l WHERE used_bytes > 0 AND t IS NOT NULL AND pid IS NOT NULL AND NOT foreigner
+    -- nor who came to the device of one that ended beside it
+    AND NOT EXISTS (FROM joined_process j WHERE j.source = l.source AND j.pid = l.pid)
   UNION ALL
   SELECT 'asleep', source, 'the engine, asleep', coalesce(pid::VARCHAR, '') || ' ' || coalesce(rank::VARCHAR, ''), value, t, line, line,
     NULL

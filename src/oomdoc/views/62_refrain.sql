@@ -28,6 +28,9 @@ SELECT count(*) AS times, arg_max(x.text, x.line) AS text, x.source, x.source ||
   x.source || ':' || max(x.line) AS ref
 FROM said x JOIN source o ON o.source = x.source LEFT JOIN step s ON s.source = x.source
 WHERE x.line > coalesce(s.line, 0)
+  -- who waited for the engine, and it came up
+  AND NOT (regexp_matches(x.text, '(?i)\bwaiting for (?:the )?(?:vllm|sglang|engine|model|server|inference|backend|upstream)\b') AND EXISTS (FROM engine_start u WHERE u.engine AND u.served)
+    AND x.source NOT IN (SELECT source FROM engine_start WHERE engine))
   -- beside the log of a start, what another part finds gone is a consequence
   AND (x.source IN (SELECT source FROM engine_start WHERE engine) OR NOT EXISTS (FROM engine_start u WHERE u.engine AND u.marked AND NOT u.served))
 GROUP BY x.source, x.shape, o.lines HAVING count(*) >= $refrain_times AND max(x.line) >= $refrain_end * o.lines
