@@ -17,7 +17,7 @@ import replays
 from oomdoc.replay import scheduler
 
 # how long an example takes on a busy machine says nothing of the program
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=grids.trials(100))
+settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("new", deadline=None)
 settings.load_profile("new" if "OOMDOC_FUZZ" in os.environ else "same")
 

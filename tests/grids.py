@@ -31,11 +31,6 @@ def some(items: Sequence[T], every: int) -> Sequence[T]:
     return items if WHOLE else items[::every]
 
 
-def trials(examples: int) -> int:
-    """How many examples hypothesis makes of a property: a third of what `make whole` and `make fuzz` try, since they are the same each time."""
-    return examples if WHOLE or "OOMDOC_FUZZ" in os.environ else -(-examples // 3)
-
-
 def made_once(name: str, root: Path, make: Callable[[Path], None]) -> Path:
     """A folder below the root that `make` fills; of the workers of one run the first that asks does, for all of them."""
     root = SHARED[0] if SHARED else root

@@ -25,7 +25,6 @@ import zstandard
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.errors import EXIT_INPUT, BundleError
 from oomdoc.intake.binary import binary_form
 from oomdoc.intake.bundle import Intake, Limits, open_bundle
@@ -773,7 +772,7 @@ SEEDS += [
     streamed_zip({"a": b"1\n" * 300}),
     tar_of({"z.zip": zip_of({"a": b"1"})}),
 ]
-calm = settings(max_examples=trials(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+calm = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @calm

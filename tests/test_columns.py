@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.intake.cells import NULLS, Field, Memo, is_null, stamp
 from oomdoc.intake.columns import Cut, Template
 from oomdoc.units import parse_time
@@ -230,7 +229,7 @@ def chunks(draw: st.DrawFn) -> bytes:
     return b"\n".join(lines) + draw(st.sampled_from([b"", b"\n", b"\r\n"]))
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(chunks())
 def test_any_chunk_reads_alike_both_ways(data: bytes) -> None:
     agree(QUERY, data)
@@ -242,13 +241,13 @@ REALS = Template(
 )
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.from_regex(rb"[0-9.]{0,12}", fullmatch=True), CELL, CELL), max_size=8))
 def test_any_reals_read_alike_both_ways(rows: list[tuple[bytes, bytes, bytes]]) -> None:
     agree(REALS, b"\n".join(b"%s,x%ss,k%s!" % row for row in rows))
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([QUERY, PAIRS, BLOCK, REALS]))
 def test_any_bytes_read_alike_both_ways(data: bytes, template: Template) -> None:
     agree(template, data)

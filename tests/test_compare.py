@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc import cli
 from oomdoc.errors import UsageError
 from oomdoc.model import Action, Evidence, Flag, LedgerEntry, Report
@@ -164,7 +163,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=trials(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.dictionaries(
         st.sampled_from(["verdict", "diagnoses", "bundle", "engines", "ledger", "traffic", "incidents"]), JSON

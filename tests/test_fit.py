@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from grids import report_of, trials
+from grids import report_of
 from oomdoc import cli
 from oomdoc.errors import UsageError
 from oomdoc.fit import SOLVABLE, Given, ask, solve, worksheet
@@ -109,7 +109,7 @@ def test_what_lacks_is_what_would_make_it_start() -> None:
     assert sheet(**{**flags, "available_kv": f"{more:.2f}GiB"}, max_model_len=131_072).start.starts is True
 
 
-@settings(deadline=None, max_examples=trials(60))
+@settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(["Qwen/Qwen3-8B", "openai/gpt-oss-120b", "Qwen/Qwen3.5-27B", "deepseek-ai/DeepSeek-V2-Lite-Chat"]),
     st.sampled_from(["0.6.3", "0.8.5", "0.11.2", "0.20.2", "0.33.0"]),
@@ -130,7 +130,7 @@ def test_more_memory_never_holds_less(name: str, version: str, gib: int, tp: int
         assert less.start.starts is False
 
 
-@settings(deadline=None, max_examples=trials(80))
+@settings(deadline=None, max_examples=80)
 @given(
     st.sampled_from([entry.name for entry in models()]),
     st.fixed_dictionaries(

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import canaries
 import oomdoc
 import shapes
-from grids import WHOLE, report_of, some, trials
+from grids import WHOLE, report_of, some
 from oomdoc import cli
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.intake.bundle import Limits, open_bundle
@@ -531,21 +531,21 @@ def test_what_detect_secrets_knows_is_replaced(name: str, data: st.DataObject) -
 # ---- any text whatever
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_has_the_same_number_of_lines(text: str) -> None:
     made = redacted(text)
     assert made.count("\n") == text.count("\n")
 
 
-@settings(max_examples=trials(50), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_redacted_or_kept(data: bytes) -> None:
     stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
     b"".join(redact_stream(stream, redactor(), lambda why: None))
 
 
-@settings(max_examples=trials(50), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     secret=st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=12, max_size=40),
     quote=st.sampled_from(["", '"', "'"]),
@@ -571,7 +571,7 @@ def test_a_secret_in_a_field_goes_however_it_is_written(secret: str, quote: str,
         assert secret not in redacted(f"a {key}{sign}{quote}{secret}{quote} b")
 
 
-@settings(max_examples=trials(50), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(prompt=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=12, max_size=80))
 def test_a_prompt_goes_in_every_notation(prompt: str) -> None:
     if not re.search(r"[A-Za-z]{4} [A-Za-z]{4}", prompt):

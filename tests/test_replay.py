@@ -17,7 +17,6 @@ from rich.cells import cell_len
 
 import oomdoc
 import replays
-from grids import trials
 from oomdoc.cli import run
 from oomdoc.errors import BundleError, UsageError
 from oomdoc.replay.asked import Setup, Traffic, blocks
@@ -67,7 +66,7 @@ def traffics(draw: Callable[..., Any]) -> Traffic:
 MOMENTS = list(range(-5, 6000, 173))
 
 
-@settings(max_examples=trials(300), deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(setups(), traffics())
 def test_jumping_to_events_says_what_stepping_says(setup: Setup, traffic: Traffic) -> None:
     assert simulate(setup, traffic, MOMENTS) == simulate_plain(
@@ -75,7 +74,7 @@ def test_jumping_to_events_says_what_stepping_says(setup: Setup, traffic: Traffi
     )  # which asserts one holder a block
 
 
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(setups(), traffics(), st.integers(1, 30))
 def test_a_run_that_is_cut_short_decides_what_the_whole_one_does(setup: Setup, traffic: Traffic, most: int) -> None:
     whole = simulate(setup, traffic)
@@ -83,7 +82,7 @@ def test_a_run_that_is_cut_short_decides_what_the_whole_one_does(setup: Setup, t
     assert survives(setup, traffic, most) == (None if lost else whole)
 
 
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(setups(), traffics(), st.lists(st.none() | st.integers(0, 3000), min_size=14, max_size=14), st.integers(0, 9000))
 def test_a_run_that_ends_too_far_from_what_was_recorded_is_given_up(
     setup: Setup, traffic: Traffic, ends: list[int | None], most: int
@@ -105,7 +104,7 @@ def test_a_quantile_is_that_of_numpy(values: list[float] | list[int], share: flo
     assert np.array_equal(median(values), np.median(values), equal_nan=True)
 
 
-@settings(max_examples=trials(50), deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(setups(), traffics(), st.integers(1, 30))
 def test_a_replay_that_tests_do_once_is_that_replay(setup: Setup, traffic: Traffic, most: int) -> None:
     """What the tests of other things are told of a traffic that was replayed before (`replays`)."""
@@ -122,7 +121,7 @@ def test_a_replay_that_tests_do_once_is_that_replay(setup: Setup, traffic: Traff
         assert told() == anew
 
 
-@settings(max_examples=trials(150), deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(setups(), traffics())
 def test_what_holds_of_any_traffic(setup: Setup, traffic: Traffic) -> None:
     outcome = simulate(setup, traffic, MOMENTS)
@@ -142,7 +141,7 @@ def test_what_holds_of_any_traffic(setup: Setup, traffic: Traffic) -> None:
         assert outcome.recomputed_tokens == 0
 
 
-@settings(max_examples=trials(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(setups(), traffics())
 def test_tokens_are_conserved_without_a_cache(setup: Setup, traffic: Traffic) -> None:
     bare = Setup(**{**vars(setup), "prefix_caching": False, "max_model_len": None})

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import WHOLE, trials
+from grids import WHOLE
 from oomdoc.diagnose import Options, analyze
 from oomdoc.errors import RuleError
 from oomdoc.evidence import database
@@ -624,7 +624,7 @@ def test_a_broken_file_is_a_warning_of_the_report(log: Path, tmp_path: Path) -> 
 # ---- any file whatever
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(line=st.integers(0, len(RULE.splitlines()) - 1), text=st.text(max_size=40))
 def test_any_line_may_be_garbage(line: int, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     lines = RULE.splitlines()

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import container_stats, host_memory, memory_summary, slurm_jobs, stacks, weight_files
 from oomdoc.ingest.texts import _WORDS
 from oomdoc.intake.scan import Chunk, LiteralScan, Words, chunks, read_ahead
@@ -32,7 +31,7 @@ def test_a_line_longer_than_the_cap_goes_on_in_pieces() -> None:
     assert b"".join(piece.data for piece in pieces).endswith(b"next\n")
 
 
-@settings(max_examples=trials(200))
+@settings(max_examples=200)
 @given(TEXT)
 def test_hits_equal_their_plain_twin(text: bytes) -> None:
     scan = LiteralScan([b"abc", b"ab", b"KV"])

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.assemble.timeline import AFTER_S, BEFORE_S, MOST_DEVICES, STEPS, timeline
 from oomdoc.evidence.store import Store
 from oomdoc.units import GIB, parse_time
@@ -178,7 +177,7 @@ def test_a_day_of_many_devices_stays_small(tmp_path: Path) -> None:
     store.close()
 
 
-@settings(max_examples=trials(40), deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 90_000), st.floats(0, 1)), min_size=1, max_size=40))
 def test_no_reading_is_lost_or_made_up(points: list[tuple[float, float]]) -> None:
     with Store() as store:

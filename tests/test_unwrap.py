@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.intake.entries import DOCUMENT_CAP_BYTES
 from oomdoc.intake.scan import Chunk, chunks
 from oomdoc.intake.unwrap import numbered, unwrap
@@ -212,7 +211,7 @@ HEADS = (
 )
 
 
-@settings(max_examples=trials(150), deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.sampled_from(HEADS), st.binary(max_size=300), st.integers(1, 400), st.randoms(use_true_random=False))
 def test_any_bytes_are_undone_or_left(head: bytes, tail: bytes, size: int, chance: random.Random) -> None:
     cut = chance.randrange(len(head) + 1)

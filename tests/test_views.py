@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc import views
 from oomdoc.evidence.store import LOG_TABLES, Store
 from oomdoc.evidence.tables import TABLES
@@ -1012,7 +1011,7 @@ def test_probe_kills_are_told_from_readiness() -> None:
         assert (row["probe_ref"], row["probe_kill_ref"], row["memory_words"]) == ("pod.txt:2", "pod.txt:3", False)
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(*[st.one_of(st.none(), st.integers(0, 20), st.integers(0, 10**6))] * 2, st.floats(0, 1e3)), min_size=1

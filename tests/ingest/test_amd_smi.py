@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.evidence.tables import COLUMN_READING
 from oomdoc.ingest import amd_smi, make_head, recognise
 from oomdoc.intake.scan import chunks
@@ -199,7 +198,7 @@ def test_rules_see_the_devices(tmp_path: Any) -> None:
     assert rows == [(2, USED, 1)]
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_damaged_texts_never_raise(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from([ROCM_TEXT, ROCM_CSV, ROCM_JSON, METRIC, MONITOR, METRIC_CSV, METRIC_JSON]))

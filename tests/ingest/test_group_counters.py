@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import group_counters, make_head
 from oomdoc.intake.scan import chunks
 
@@ -85,7 +84,7 @@ def test_other_texts_are_no_counters(text: str) -> None:
 
 
 @given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     group_counters.matches(make_head("any", data))
     read(data, 64)

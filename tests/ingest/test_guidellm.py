@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import guidellm, make_head, recognise
 from oomdoc.intake.scan import chunks
 
@@ -84,7 +83,7 @@ def test_near_miss(text: str) -> None:
     assert not guidellm.matches(make_head("any", text.encode()))
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([*request(), "info", "input_metrics", "timings"]),

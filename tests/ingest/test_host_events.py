@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import host_events
 from oomdoc.ingest.base import Pattern
@@ -96,6 +95,6 @@ def test_possible_swap_space_is_a_fact_and_a_refusal_is_an_event() -> None:
 
 
 @given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     kinds(data.decode("utf-8", "replace"))

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, Piece, pieces
 from oomdoc.intake.scan import Chunk, chunks
 
@@ -35,14 +34,14 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=trials(120), deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(JSON, st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
 def test_leaves_are_those_of_json(value: Any, size: int, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert [(piece.path, piece.value, piece.places) for piece in read(text, size)] == leaves(value)
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(JSON, max_size=5), st.integers(1, 40))
 def test_whole_values_are_those_of_json(values: list[Any], size: int) -> None:
     text = json.dumps({"a": {"items": values}})
@@ -50,7 +49,7 @@ def test_whole_values_are_those_of_json(values: list[Any], size: int) -> None:
     assert [(piece.value, piece.places) for piece in found] == [(value, (at,)) for at, value in enumerate(values)]
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(alphabet='{}[]",:0123456789.eE+-truefalsnl\\ \n\t', max_size=60), st.integers(1, 10))
 def test_any_text_ends(text: str, size: int) -> None:
     try:

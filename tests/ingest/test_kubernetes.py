@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.evidence.tables import TABLES
 from oomdoc.ingest import kubernetes, kubernetes_lines, make_head, scaler_lines
 from oomdoc.ingest.base import Pattern
@@ -383,7 +382,7 @@ def test_a_broken_object_is_a_problem() -> None:
 
 
 @given(st.binary(max_size=400) | st.text(max_size=300).map(str.encode))
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     kubernetes.matches(make_head("any", data))
     read(data, 64)
@@ -391,7 +390,7 @@ def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
 
 
 @given(st.lists(st.sampled_from(DESCRIBED.split("\n")), max_size=40))
-@settings(max_examples=trials(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_order_of_known_lines_is_read_without_an_exception(lines: list[str]) -> None:
     read("\n".join(lines), 200)
 
@@ -411,7 +410,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_object_is_read_without_an_exception(value: Any) -> None:
     read(json.dumps(value))
 

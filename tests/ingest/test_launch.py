@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import launch, make_head, reads_binary, text_log
 from oomdoc.ingest.launch import flags_of, flags_of_tokens, image_version, read_document
 from oomdoc.intake.scan import chunks
@@ -253,7 +252,7 @@ def test_nothing_readable_is_a_problem() -> None:
 
 
 @given(st.binary(max_size=500) | st.text(max_size=300).map(str.encode))
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     launch.matches(make_head("any", data))
     read(data, 64)
@@ -266,7 +265,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=60).map(" ".join))
-@settings(max_examples=trials(300), deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_any_words_are_read_without_an_exception(text: str) -> None:
     launch.matches(make_head("any", text.encode()))
     read(text)
@@ -311,7 +310,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, TREES, min_size=1, max_size=4), st.sampled_from([40, 1000]))
 def test_a_yaml_library_reads_the_same(tree: dict[str, Any], width: int) -> None:
     import yaml
@@ -477,7 +476,7 @@ def test_near_miss_other_places(text: str) -> None:
     assert not launch.matches(make_head("any", text.encode()))
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([UNIT, SUPERVISOR, IMAGE]), st.integers(0, 200), st.text(alphabet='"[]=\\\0\n -x&*<:', max_size=12)
 )

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oomdoc
-from grids import trials
 from oomdoc.ingest import make_head, memory_snapshot, reads_binary
 from oomdoc.ingest.plain_pickle import LimitError, PlainPickle
 from oomdoc.ingest.snapshot_sums import Sums
@@ -279,7 +278,7 @@ def test_memory_does_not_grow_with_the_trace() -> None:
     assert peak(9_000) < peak(1_000) + MIB
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_damaged_dumps_never_raise(data: st.DataObject) -> None:
     whole = bytearray(pickle.dumps(snapshot(), data.draw(st.sampled_from([2, 4]))))
@@ -290,7 +289,7 @@ def test_damaged_dumps_never_raise(data: st.DataObject) -> None:
     assert tables  # rows or a problem, never nothing
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_behind_the_magic_never_raise(tail: bytes) -> None:
     assert read(b"\x80\x04}\x94(\x8c\x08segments\x94]\x94(" + tail)

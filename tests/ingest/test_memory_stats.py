@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, memory_stats, recognise
 from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, MIB
@@ -116,7 +115,7 @@ def test_what_cannot_be_is_a_problem() -> None:
     assert facts(tables) == {"num_ooms": 1}
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_damaged_dumps_never_raise(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(sorted(NOTATIONS.values())))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, memory_summary
 from oomdoc.intake.scan import chunks
 from oomdoc.units import GIB, KIB, MIB, TIB
@@ -157,7 +156,7 @@ def test_not_recognised(text: str) -> None:
     assert not is_summary(text)
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.one_of(st.sampled_from([line.encode() for line in table()]), st.binary(max_size=90))),
     st.integers(1, 300),

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import device_metrics, is_program, make_head, metrics, program_text
 from oomdoc.intake.scan import chunks
 
@@ -192,7 +191,7 @@ def test_not_recognised(text: str) -> None:
     assert not is_metrics(text)
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(SCRAPE.encode().splitlines()), st.binary(max_size=40))), st.integers(1, 300))
 def test_any_bytes(lines: list[bytes], size: int) -> None:
     data = b"\n".join(lines)
@@ -227,7 +226,7 @@ LABEL_TEXT = st.text(
 )
 
 
-@settings(max_examples=trials(100), deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import forms
 import oomdoc
-from grids import trials
 from oomdoc.ingest import make_head, metrics_json, recognise
 from oomdoc.intake.scan import chunks
 
@@ -163,7 +162,7 @@ def test_a_cut_export_keeps_what_came_before() -> None:
     assert "problem" in tables
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("vllm:x"),

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, model_file, recognise
 from oomdoc.intake.scan import chunks
 from oomdoc.ledger import model_config
@@ -168,7 +167,7 @@ def test_cut_and_broken_files_are_problems() -> None:
     assert "problem" in read(b'{"weight_map": ' + b'{"a":' * 200)
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([*DENSE, "quantization_config", "layer_types", "text_config", "metadata", "weight_map", "quantization"]),

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, notes
 from oomdoc.ingest.topics import topics_of
 from oomdoc.intake.scan import chunks
@@ -291,7 +290,7 @@ def test_logs_and_other_texts_are_no_notes(text: str) -> None:
 
 
 @given(st.binary(max_size=500) | st.text(max_size=300).map(str.encode))
-@settings(max_examples=trials(200), deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_read_without_an_exception(data: bytes) -> None:
     notes.matches(make_head("any", data))
     read(data, 64)
@@ -305,7 +304,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=60).map(" ".join))
-@settings(max_examples=trials(300), deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_any_words_are_read_without_an_exception(text: str) -> None:
     notes.matches(make_head("any", text.encode()))
     read(text)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, nvidia_smi
 from oomdoc.intake.scan import chunks
 from oomdoc.units import MIB, parse_time
@@ -619,7 +618,7 @@ SHUFFLED = st.lists(
 )
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(SHUFFLED, st.integers(20, 2000))
 def test_any_rows_read_alike(lines: list[str], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -629,7 +628,7 @@ def test_any_rows_read_alike(lines: list[str], size: int) -> None:
 EVERYTHING = "\n".join([QUERY, LOOP, BOX, LISTING]).encode().splitlines()
 
 
-@settings(max_examples=trials(60), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(EVERYTHING), st.binary(max_size=60))), st.integers(1, 2000))
 def test_any_bytes(lines: list[bytes], size: int) -> None:
     data = b"\n".join(lines)

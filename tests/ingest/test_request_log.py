@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, request_log
 from oomdoc.intake.scan import chunks
 from oomdoc.units import parse_time
@@ -472,14 +471,14 @@ ANY_LINE = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(ANY_LINE, st.integers(1, 6)), max_size=12), st.integers(20, 3000))
 def test_any_lines_read_alike(lines: list[tuple[str, int]], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         both_ways("\n".join(line for line, times in lines for _ in range(times)), size, patch)
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.one_of(ANY_LINE.map(str.encode), st.binary(max_size=60))), st.integers(1, 2000))
 def test_any_bytes(lines: list[bytes], size: int) -> None:
     data = b"\n".join(lines)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, read, recognise, serving_log
 from oomdoc.intake.scan import chunks
 
@@ -86,7 +85,7 @@ def test_near_miss(line: str) -> None:
     assert not serving_log.matches(make_head("any", line.encode()))
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.sampled_from([TGI, TGI_JSON, SGLANG]), st.integers(0, 400), st.text(max_size=20), st.integers(5, 500))
 def test_damaged_lines_never_raise(line: str, at: int, noise: str, size: int) -> None:
     text = line[:at] + noise + line[at + len(noise) :]

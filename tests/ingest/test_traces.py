@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids import trials
 from oomdoc.ingest import make_head, recognise, traces
 from oomdoc.intake.scan import chunks
 
@@ -137,7 +136,7 @@ def test_near_miss(text: str) -> None:
     assert not traces.matches(make_head("any", text.encode()))
 
 
-@settings(max_examples=trials(80), deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
