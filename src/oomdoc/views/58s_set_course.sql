@@ -25,7 +25,7 @@ WITH asked AS (
     min_by(source || ':' || line, moment) AS ref
   FROM asked WHERE part IN (1, 4) GROUP BY ALL
 )
-SELECT a.who AS who_before, b.who, a.tokens::BIGINT AS tokens_before, b.tokens::BIGINT AS tokens, e.kv_pool_tokens::BIGINT AS pool_tokens,
+SELECT a.who AS who_before, b.who, try_cast(a.tokens AS BIGINT) AS tokens_before, try_cast(b.tokens AS BIGINT) AS tokens, try_cast(e.kv_pool_tokens AS BIGINT) AS pool_tokens,
   x.ttft_s AS ttft_before_s, y.ttft_s, y.ref
 FROM server a
 JOIN server b ON b.source = a.source AND a.part = 1 AND b.part = 4

@@ -77,11 +77,11 @@ FROM (SELECT (
     FROM cached_turn t, prefix_cache p
   ) AS sheet_tokens, (
     -- as long as it takes somebody to come back, at the rate of the busiest server
-    SELECT CASE WHEN t.never > 0 THEN b.gap_s * s.rate END::BIGINT FROM cached_turn t, come_back b,
+    SELECT CASE WHEN t.never > 0 THEN try_cast(b.gap_s * s.rate AS BIGINT) END FROM cached_turn t, come_back b,
       (SELECT max(prompt_tokens_per_s + coalesce(generation_tokens_per_s, 0)) AS rate FROM seen.engine_stat HAVING count(prompt_tokens_per_s) >= $lookups_least) s
-  ) AS gap_tokens,  coalesce(block.tokens, flag.tokens)::BIGINT AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
+  ) AS gap_tokens,  try_cast(coalesce(block.tokens, flag.tokens) AS BIGINT) AS block_tokens, listed.most AS prompt_most, meant.mean AS prompt_mean,
   CASE WHEN listed.most IS NOT NULL THEN listed.n ELSE coalesce(meant.n, 0) END::BIGINT AS prompts, coalesce(listed.ref, meant.ref) AS prompt_ref,
   (SELECT max(value) FROM metric WHERE name LIKE '%prefix_cache_hits%' AND name NOT LIKE '%external%') AS found,
-  coalesce(counted.tokens, most.tokens)::BIGINT AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
+  try_cast(coalesce(counted.tokens, most.tokens) AS BIGINT) AS through_tokens, e.kv_pool_tokens::BIGINT AS pool_tokens, coalesce(counted.ref, most.ref) AS through_ref
 FROM engine e, listed, meant, block, flag, (SELECT max(tokens) AS tokens, arg_max(ref, tokens) AS ref FROM rated) most LEFT JOIN counted ON true
 WHERE coalesce(listed.most, meant.mean, counted.tokens, most.tokens) IS NOT NULL)
