@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import noise_alone
 import noise_beside
+import oomdoc
 import shapes
 from oomdoc.diagnose import Options
 from oomdoc.errors import BundleError
 from oomdoc.judge.rules import load_rules
 from oomdoc.judge.wording import ID as WORDING
 from oomdoc.model import Report
-from verdicts import analysed
 
 SURE = 0.5
 """From here on a first cause is told as the answer (the verdict is no longer `undecided`)."""
@@ -81,7 +81,7 @@ def verdict(files: noise_beside.Files) -> Verdict:
     """The first cause of a bundle made of these files."""
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            with analysed(shapes.laid_out(Path(scratch), files), _rules()) as analysis:
+            with oomdoc.analyze(shapes.laid_out(Path(scratch), files), _rules()) as analysis:
                 return verdict_of(analysis.report)
         except BundleError:
             return Verdict("", 0.0)

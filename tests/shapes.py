@@ -30,9 +30,9 @@ from typing import NamedTuple
 
 import zstandard
 
+import oomdoc
 from oomdoc.errors import BundleError
 from oomdoc.model import Report
-from verdicts import analysed
 
 Files = Mapping[str, bytes]
 Shape = Callable[[Files], Files]
@@ -54,7 +54,7 @@ class Told(NamedTuple):
 def told(path: Path) -> Told:
     """The diagnosis of a bundle, cut down to what is compared."""
     try:
-        with analysed(path) as analysis:
+        with oomdoc.analyze(path) as analysis:
             report = analysis.report
     except BundleError as refused:
         return Told("refused", str(refused), (), 0.0)

@@ -90,7 +90,7 @@ def test_what_nobody_knows_costs_a_small_part_of_what_is_looked_at_closely(
         return sum(entry.callcount for entry in profile.getstats())
 
     roots = {name: tmp_path / name for name in ("log", "few", "many", "programs")}
-    for name, texts, programs in (("log", 0, 0), ("few", _Texts.MOST, 0), ("many", 4 * _Texts.MOST, 0), ("programs", 0, 200)):  # fmt: skip
+    for name, texts, programs in (("log", 0, 0), ("few", _Texts.MOST, 0), ("many", 10 * _Texts.MOST, 0), ("programs", 0, 500)):  # fmt: skip
         roots[name].mkdir()
         (roots[name] / "vllm.log").write_bytes(LOG)
         for number in range(texts):
@@ -99,10 +99,10 @@ def test_what_nobody_knows_costs_a_small_part_of_what_is_looked_at_closely(
             (roots[name] / f"m{number:04}.py").write_bytes(PYTHON * 40)
     calls(roots["few"])  # what is made once: expressions, tables
     log, few, many, programs = (calls(root) for root in roots.values())
-    closely, quickly = (few - log) / _Texts.MOST, (many - few) / (3 * _Texts.MOST)
+    closely, quickly = (few - log) / _Texts.MOST, (many - few) / (9 * _Texts.MOST)
     # measured: 0.24 and 0.004 of it, where a close look is 93,000 calls
     assert quickly < closely / 3, (closely, quickly)
-    assert (programs - log) / 200 < closely / 100, (closely, programs, log)
+    assert (programs - log) / 500 < closely / 100, (closely, programs, log)
 
 
 def test_programs_without_number_are_said_in_a_line(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from grids import report_of, some
 from oomdoc.errors import BundleError
 from oomdoc.judge.wording import ID as WORDING
 from oomdoc.model import Report
-from verdicts import analysed
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 LOGS = {
@@ -56,7 +55,7 @@ def files(name: str) -> Files:
 
 
 def diagnosed(path: Path) -> Told:
-    with analysed(path) as analysis:
+    with oomdoc.analyze(path) as analysis:
         return told_of(analysis.report)
 
 

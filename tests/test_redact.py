@@ -417,7 +417,7 @@ def test_a_file_that_is_no_map_is_refused(tmp_path: Path) -> None:
 # ---- the diagnosis stays
 
 
-@pytest.mark.parametrize("name", some(NAMES, 5))
+@pytest.mark.parametrize("name", some(NAMES, 3))
 def test_the_copy_of_a_sample_has_the_same_diagnosis(name: str, tmp_path: Path) -> None:
     redact(SAMPLES / name, tmp_path / "copy")
     signs = oomdoc.Options(wording=False)

@@ -30,7 +30,7 @@ from together import Together, queries
 
 RULES, FAULTS = load_rules()
 BY_ID = {rule.id: rule for rule in RULES}
-ONE_IN = 40
+ONE_IN = 16
 """Of so many tests of rules one is asked alone as well."""
 
 CATALOGUE: Mapping[str, tuple[str, frozenset[str]]] = MappingProxyType(

@@ -10,9 +10,8 @@ requests came in most of it: one bundle in `WHOLE_ONE_IN` gets a whole report, w
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,8 @@ from grids import WHOLE
 from oomdoc import diagnose
 from oomdoc.assemble import assemble
 from oomdoc.judge.rules import load_rules
-from oomdoc.judge.weigh import Finding
-from oomdoc.model import Diagnosis, Report
+from oomdoc.model import Diagnosis
 from oomdoc.story import Facts
-from oomdoc.views import VIEWS
 
 AS_EVER, SIGNS = diagnose.Options(), diagnose.Options(wording=False)
 RULES = {rule.id: rule for rule in load_rules(tests=False)[0]}
@@ -61,43 +58,11 @@ def analysed(paths: str | Path, options: diagnose.Options = AS_EVER) -> Iterator
         yield analysis
 
 
-class _Read:
-    """An analysis that has read and bound all, and judges when somebody asks for what needs it: a view, or the report."""
-
-    def __init__(self, analysis: diagnose.Analysis, judge: Callable[[], tuple[Report, list[Finding]]]) -> None:
-        self._analysis, self._judge = analysis, judge
-        self._judged: Report | None = None
-
-    @property
-    def report(self) -> Report:
-        if self._judged is None:
-            self._judged, _ = self._judge()
-        return self._judged
-
-    def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """As `Analysis.sql`."""
-        if any(name in query.lower() for name in _FOR_AN_INCIDENT):
-            _ = self.report
-        return self._analysis.sql(query)
-
-
-_FOR_AN_INCIDENT = (*VIEWS, "seen.", "focus", "hidden", "expected_figure", "duckdb_", "_schema")
-"""What a query names that needs an incident in focus and what is expected of its start; tables as they were read do not."""
-
-
 @contextmanager
-def tables(paths: str | Path) -> Iterator[_Read]:
-    """An analysis that is asked for its tables and views alone: one rule judges, which asks little, and where tables alone are asked, none."""
-    asked: list[Callable[[], tuple[Report, list[Finding]]]] = []
-
-    def later(*given: Any) -> tuple[Any, list[Finding]]:
-        asked.append(partial(assemble.assemble, *given))
-        return asked[0]() if WHOLE else (None, [])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnose, "assemble", later)
-        with analysed(paths, AS_EVER if WHOLE else diagnose.Options(loaded=([RULES["shm-exhausted"]], ()))) as analysis:
-            yield _Read(analysis, (lambda: (analysis.report, [])) if WHOLE else asked[0])
+def tables(paths: str | Path) -> Iterator[diagnose.Analysis]:
+    """An analysis that is asked for its tables and views alone: one rule judges, which asks little."""
+    with analysed(paths, AS_EVER if WHOLE else diagnose.Options(loaded=([RULES["shm-exhausted"]], ()))) as analysis:
+        yield analysis
 
 
 def ranked(folder: Path, files: Mapping[str, str]) -> tuple[Diagnosis, ...]:

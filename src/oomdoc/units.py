@@ -164,31 +164,6 @@ def parse_time(text: str) -> float | None:
     return moment.timestamp() + fraction - offset
 
 
-_DATE = regex(
-    r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<day>\d{1,2}) (?P<clock>\d\d:\d\d:\d\d) (?:(?P<zone>[A-Z]{2,5}) )?(?P<year>\d{4})\b"
-)
-_ZONES = {"CET": 1, "CEST": 2, "MEZ": 1, "MESZ": 2, "BST": 1, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "PST": -8, "PDT": -7, "JST": 9, "KST": 9}  # fmt: skip
-"""Hours ahead of UTC of zones by their letters; of one that is not here, and of none, UTC is taken, as for other stamps without a zone."""
-
-
-def parse_date(text: str) -> float | None:
-    """Epoch seconds of what `date` prints, anywhere in the text; None where there is none.
-
-    >>> parse_date("# node 3, Tue Oct  6 10:06:40 CEST 2026"), parse_date("Oct 6 10:06:40")
-    (1791274000.0, None)
-    """
-    found = _DATE.search(text)
-    if not found:
-        return None
-    try:
-        at = dt.datetime.strptime(
-            f"{found['year']} {found['month']} {found['day']} {found['clock']}", "%Y %b %d %H:%M:%S"
-        )
-    except ValueError:
-        return None
-    return at.replace(tzinfo=dt.UTC).timestamp() - 3600.0 * _ZONES.get(found["zone"] or "", 0)
-
-
 def epoch_of(value: object) -> float | None:
     """Epoch seconds of a number that counts seconds, milli-, micro- or nanoseconds since 1970 (or prints one), by its size.
 

@@ -12,7 +12,6 @@ import pytest
 import starts
 import tomli
 
-from grids import some
 from oomdoc.errors import UsageError
 from oomdoc.fit import Given, Question, ask, matrix, solve, worksheet
 from oomdoc.fit.given import parse_tokens
@@ -360,7 +359,7 @@ def test_a_check_is_decided_where_every_release_agrees() -> None:
             for version in ("0.11.0", "0.33.0", "any")
         }
 
-    told = [starts_on(28 + step / 4) for step in (0, *some(range(10, 29), 2), 35)]
+    told = [starts_on(28 + step / 4) for step in range(36)]
     assert told[0] == {"0.11.0": False, "0.33.0": False, "any": False}
     assert told[-1] == {"0.11.0": True, "0.33.0": True, "any": True}
     for sure, other in (("0.33.0", "0.11.0"), ("0.11.0", "0.33.0")):  # one leaves 0.1 of the device, the other 0.08

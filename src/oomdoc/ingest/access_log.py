@@ -79,7 +79,7 @@ _PROXIED = regex(
 )
 """HAProxy: who asked, when it was accepted, five times in milliseconds (-1: not reached) of which the last is the whole, the status (-1: none)."""
 _QUEUED = regex(r" (?P<server>\d{1,6})/(?P<backend>\d{1,6}) (?:\{[^}]{0,200}\} ){0,2}\"(?:GET|POST|PUT) /")
-"""HAProxy: calls that stood before this one in the queue of a server, and in that of all."""
+"""HAProxy: calls that stood before this one in the queue of a server, and in that of all; its flags of how a call ended (`----`, `sH--`) stand before."""
 _CREATED = regex(r" \d{1,6} (?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,12}) \"")
 _STAMP = regex(r"\[(?P<stamp>[^\]]{10,40})\]|^(?P<bare>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?)")
 _CLIENT = regex(r"(?P<client>[\w.:-]{3,60}) (?:\S{1,60} (?P<user>[\w.@:-]{2,60}) \[)?")  # who asked, and his name
@@ -174,7 +174,7 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
         for number, line in chunk.lines(_LINE_CAP):
             call = _call(line)
             if call is not None:
-                if (queued := _QUEUED.search(line[:_LINE_CAP])) and (n := max(int(queued["server"]), int(queued["backend"]))) > longest:  # fmt: skip
+                if "--" in line and (queued := _QUEUED.search(line[:_LINE_CAP])) and (n := max(int(queued["server"]), int(queued["backend"]))) > longest:  # fmt: skip
                     longest = n
                     rows.add("trial_figure", number, experiment=0, attempt=number, name="proxy_queue_len", quantity="queued", value=float(n))  # fmt: skip
                 at, seconds, status, client = call

@@ -28,9 +28,10 @@ from oomdoc.ingest.base import Head, Rows, read_by
 from oomdoc.ingest.problems import Capped
 from oomdoc.ingest.vocabulary import exporters, meanings
 from oomdoc.ingest.vocabulary.quantity import read as read_list
+from oomdoc.intake.cells import date
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
-from oomdoc.units import parse_date, parse_time, show_bytes
+from oomdoc.units import parse_time, show_bytes
 
 KIND = "metrics"
 
@@ -208,7 +209,7 @@ class Scrapes:
 
     def _comment(self, line: str) -> None:
         if not line.startswith(_DOCUMENTED):
-            t = parse_time(line[:200]) or parse_date(line[:200])
+            t = date(line[:200])
             self.t = t if t is not None else self.t
             about = _ABOUT.match(line)
             self.instance = about[1] if about else self.instance

@@ -105,9 +105,10 @@ def read(data: bytes) -> Iterator[Batch]:
         if named := _TASK.match(line):
             task = {"state": named["state"].replace("dead", "terminated").capitalize(), "name": named["name"]}
             tasks.append((number, task))
-        elif task is not None:
-            task = None if typed(line) is not None else task
-            _task(task or {}, line)
+        elif task is not None and typed(line) is None:
+            _task(task, line)
+        else:
+            task = None  # another command was typed
         if most := _MAX.match(line):
             size = _bytes(most["size"] or most["size2"])
             unit["limit"] = size

@@ -176,3 +176,22 @@ def stamp(text: str) -> float | None:
     if zone and zone != "Z":
         seconds -= (1 if zone[0] == "+" else -1) * (int(zone[1:3]) * 3600 + int(zone[-2:]) * 60)
     return seconds
+
+
+_DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+DATE = regex(
+    rf"(?:{_DAYS})\s+({'|'.join(MONTHS)})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
+)
+
+
+def date(text: str) -> float | None:
+    """Epoch seconds of `Tue Nov 18 10:00:00 2026`, as `date` and nvidia-smi print it, or of an ISO stamp, anywhere in the text; letters of a zone are passed over.
+
+    >>> date("# node 3, Tue Oct  6 10:06:40 UTC 2026"), date("Oct 6 10:06:40")
+    (1791281200.0, None)
+    """
+    match = DATE.search(text)
+    if not match:
+        return parse_time(text)
+    hour = int(match[3]) % 12 + 12 * (match[5] == "P") if match[5] else int(match[3])
+    return parse_time(f"{match[6]}-{MONTHS[match[1]]:02}-{int(match[2]):02} {hour:02}:{match[4]}")

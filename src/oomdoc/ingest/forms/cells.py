@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oomdoc.ingest.nvidia_smi.cells import date
 from oomdoc.ingest.request_keys import DAYS_IN_MS, moment, status
 from oomdoc.ingest.vocabulary import Quantity
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
-from oomdoc.intake.cells import is_null
+from oomdoc.intake.cells import date, is_null
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, KIB, MIB, NOMINAL_YEAR, parse_age, parse_size
 

@@ -43,7 +43,7 @@ from oomdoc.ingest.nvidia_smi.query import Open, Query
 from oomdoc.ingest.prompts import typed
 from oomdoc.ingest.record import peel
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.intake.cells import stamp
+from oomdoc.intake.cells import DATE, date, stamp
 from oomdoc.intake.columns import WORTHWHILE_BYTES
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
@@ -146,7 +146,7 @@ class Reader:
 
     def _dated(self, text: str) -> None:
         """A line that says when: what follows is of that moment, also where a person wrote it above a pasted listing."""
-        self._found.dated(reads.date(text) if len(text) < 200 else None)
+        self._found.dated(date(text) if len(text) < 200 else None)
 
     def _begin(self, text: str) -> None:
         """A block header: the time of what follows, or a `-q` listing."""
@@ -224,7 +224,7 @@ def matches(head: Head) -> bool:
         elif (
             LISTED_MIG.match(line)
             or _BLOCK.fullmatch(line.strip())
-            or reads.DATE.search(line)
+            or DATE.search(line)
             or (proofs and _BOX_LINE.match(line))
         ):
             hits += 1

@@ -5,27 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from oomdoc.intake.cells import MONTHS, is_null, stamp
+from oomdoc.intake.cells import is_null, stamp
 from oomdoc.regexes import regex
-from oomdoc.units import MIB, parse_time
+from oomdoc.units import MIB
 
 MIB_CAP = 10**9  # a pebibyte: more is no memory of a device
 INDEX_CAP = 10**4
-_DAYS = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
-DATE = regex(
-    rf"(?:{_DAYS})\s+({'|'.join(MONTHS)})\s+(\d{{1,2}})\s+(\d\d):(\d\d:\d\d)(?: ([AP])M)?(?: [A-Z][A-Za-z]{{1,4}})?\s+(\d{{4}})"
-)
-
-
-def date(text: str) -> float | None:
-    """Epoch seconds of `Tue Nov 18 10:00:00 2026` or of an ISO stamp anywhere in the text."""
-    match = DATE.search(text)
-    if not match:
-        return parse_time(text)
-    hour = int(match[3]) % 12 + 12 * (match[5] == "P") if match[5] else int(match[3])
-    return parse_time(f"{match[6]}-{MONTHS[match[1]]:02}-{int(match[2]):02} {hour:02}:{match[4]}")
-
-
 MEMORY = regex(r"(\d{1,15})(?:\.\d+)?\s?(MiB|MB|GiB|GB|KiB|KB)?", re.I)
 _PERCENT = regex(r"(\d{1,15})\s?%?")
 _NUMBER = regex(r"(\d{1,6})\s?(?:MHz|C)?")

@@ -7,6 +7,7 @@ from typing import Any
 
 from oomdoc.ingest.nvidia_smi import cells as reads
 from oomdoc.ingest.nvidia_smi.findings import MIG, Findings
+from oomdoc.intake.cells import date
 from oomdoc.regexes import regex
 
 _PAIR = regex(r"(\s*)((?:[^:\s][^:]*?)?)\s*:\s(.*)")
@@ -89,7 +90,7 @@ class Query:
         query = self.open
         assert query is not None
         if name == "timestamp":
-            self._found.dated(reads.date(value))
+            self._found.dated(date(value))
             return
         section = query.sections[-1][1] if query.sections else ""
         sliced = any(entry == "mig device" for _, entry in query.sections)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # 参数照着博客里"7GB显存"那一节抄的
 export CUDA_VISIBLE_DEVICES=0
-source /root/miniconda3/etc/profile.d/conda.sh && conda activate vllm
+source /home/vllm/miniconda3/etc/profile.d/conda.sh && conda activate vllm
 python -m vllm.entrypoints.openai.api_server \
-  --model /root/autodl-tmp/DeepSeek-R1-Distill-Qwen-7B \
+  --model /home/vllm/autodl-tmp/DeepSeek-R1-Distill-Qwen-7B \
   --served-model-name ds-r1-7b \
   --dtype bfloat16 \
   --max-model-len 4096 \
