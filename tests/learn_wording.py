@@ -43,8 +43,8 @@ ROUNDS = ROOT / "tests" / "rounds"
 OWN = (ROOT / "tests" / "cases", ROOT / "sample_logs")
 PLACE = ROOT / "src" / "oomdoc" / "judge" / "wording.json"
 
-WORDS = 2600
-"""As many: with 2,000, 4,000 and 8,000 first runs, left out by rounds, are ranked as well and no better."""
+WORDS = 4000
+"""As many: learnt from 5,049 bundles, 6,000 rank what they had not heard no better, 2,600 rank three bundles of 322 fewer right."""
 FEWEST_BUNDLES, FEWEST_ROUNDS, MOST_SHARE = 12, 10, 0.6
 NAMES = frozenset(
     name.lower()
@@ -53,15 +53,15 @@ NAMES = frozenset(
         calendar.day_abbr,
         calendar.month_name,
         calendar.month_abbr,
-        ("helpdesk", "facebook"),
+        ("helpdesk", "facebook", "root", "ubuntu", "home"),
     )
     for name in names
 ) - {"may"}
 """When and for whom it was: no matter of what happened."""
 LONGEST = 35
 """Letters of a word; what is longer is a key or a path."""
-LOOSE = 1 / 180
-"""The inverse of the regression's penalty, `C`: a third and three times of it are alike."""
+LOOSE = 1 / 100
+"""The inverse of the regression's penalty, `C`: the more bundles there are to learn from, the less a penalty is needed (1/180 and 1/80 are within 0.01)."""
 FOLDS = 6
 
 

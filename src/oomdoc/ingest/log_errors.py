@@ -78,7 +78,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: ", "Timeout: ", "Timeout("),
         regex(
-            rf"^(?:{_HANDED_ON}|{_HEAD})" r"(?:Exception: |Failed: |[Rr]equest \S{1,64} failed: |.{0,40}?Process group watchdog.{0,400}?)?(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception)(?:Group)?|[A-Z_]\w{0,120}(?:Interrupt|Exit|Overflow|Timeout)|OutOfResources))"
+            rf"^(?:{_HANDED_ON}|{_HEAD})" r"(?:Exception: |Failed: |[Rr]equest \S{1,64} failed: |.{0,40}?Process group watchdog.{0,400}?)?(?!Xid)(?P<exception>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Za-z_]\w{0,120}(?:Error|Exception)(?:Group)?|[A-Z_]\w{0,120}(?:Interrupt|Exit|Overflow|Timeout)|OutOfResources))"
             r"(?:: |\(['\"]?)(?P<text>.*)", re.S,
         ),
         "log_error", convert=_finish, samples=(

@@ -3,7 +3,14 @@
 -- source: the log
 -- engine: its number, as printed; NULL = none is
 -- waits: requests waited in it
-SELECT source, engine, coalesce(max(waiting), 0) > 0 AS waits FROM engine_stat
-GROUP BY source, engine
-HAVING max(prompt_tokens_per_s) >= $idle_rate AND max(generation_tokens_per_s) < $prefill_rate
-  AND count(*) >= $prefill_lines
+-- fetched_late: in another log requests queue behind some that run while its pool is crowded: whoever ought to fetch the blocks has no room for them yet
+WITH side AS (
+  SELECT source, engine, coalesce(max(waiting), 0) > 0 AS waits FROM engine_stat
+  GROUP BY source, engine
+  HAVING max(prompt_tokens_per_s) >= $idle_rate AND max(generation_tokens_per_s) < $prefill_rate
+    AND count(*) >= $prefill_lines
+)
+SELECT source, engine, waits,
+  (SELECT count(*) FROM engine_stat o WHERE o.source <> side.source AND o.running > 0 AND o.waiting > 0 AND o.kv_used >= $pool_crowded
+    AND NOT EXISTS (FROM side s WHERE s.source = o.source AND s.engine IS NOT DISTINCT FROM o.engine)) >= $prefill_lines AS fetched_late
+FROM side

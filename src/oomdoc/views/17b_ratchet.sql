@@ -31,8 +31,11 @@ WITH pause AS (
   SELECT source, coalesce(engine, -1)::VARCHAR AS name, nap, min(kv_used) AS value, max(line) AS line FROM (
     SELECT source, engine, line, running, waiting, kv_used,
       count(CASE WHEN running > 0 THEN 1 END) OVER (PARTITION BY source, engine ORDER BY line ROWS UNBOUNDED PRECEDING) AS nap
-    FROM engine_stat)
-  WHERE running = 0 AND coalesce(waiting, 0) = 0 AND kv_used IS NOT NULL GROUP BY ALL
+    FROM engine_stat) f
+  WHERE running = 0 AND coalesce(waiting, 0) = 0 AND kv_used IS NOT NULL
+    -- blocks of prompts that the other side has no room for yet are that side's demand
+    AND NOT EXISTS (FROM prefill_side p WHERE p.fetched_late AND p.source = f.source AND p.engine IS NOT DISTINCT FROM f.engine)
+  GROUP BY ALL
 ), gauge AS (
   SELECT source, t, min(line) AS line, max(value) FILTER (name = 'vllm:num_requests_running') AS running,
     max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,

@@ -64,8 +64,8 @@ SELECT nullif(name, '') AS name, params, bytes_per_param, bytes_per_param < 2 AS
       CASE WHEN weights_bytes IS NULL AND files_ref IS NOT NULL THEN files / world_size END
     ) > $wider_format * by_name / world_size END AS wider_than_meant, world_size,
   CASE WHEN devices > world_size
-    -- where the name tells no size and no list does, its configuration or the catalogue may
-    THEN coalesce(bytes, (SELECT max(low) FROM expected_figure WHERE name = 'weights_bytes') * world_size, live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
+    -- where the name tells no size and no list does, its configuration, the catalogue or the loader itself may
+    THEN coalesce(bytes, (SELECT max(low) FROM expected_figure WHERE name = 'weights_bytes') * world_size, (SELECT told_weights_bytes FROM failure), live_bytes * world_size * 1.1) / devices < $weights_at_most * device_bytes
       AND coalesce(bytes / world_size >= $weights_at_least * device_bytes, true) END AS fits_sharded,
   CASE WHEN files_ref IS NOT NULL THEN printf(' (%.3g GB of files)', (files / 1e9)::DOUBLE)
     ELSE printf(' (%.3g billion parameters x %.2g bytes)', (params / 1e9)::DOUBLE, bytes_per_param::DOUBLE) END AS sum, files_ref

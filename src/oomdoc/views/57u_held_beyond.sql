@@ -9,7 +9,9 @@
 WITH longest AS (
   SELECT least(1, coalesce(1 / nullif(max_concurrency, 0), max_model_len / nullif(kv_pool_tokens, 0))) AS share FROM engine
 ), reading AS (
-  SELECT source, line, running + coalesce(waiting, 0) AS under_way, kv_used FROM seen.engine_stat WHERE running IS NOT NULL AND kv_used IS NOT NULL
+  SELECT source, line, running + coalesce(waiting, 0) AS under_way, kv_used FROM seen.engine_stat f WHERE running IS NOT NULL AND kv_used IS NOT NULL
+    -- blocks of prompts that the other side has no room for yet are that side's demand
+    AND NOT EXISTS (FROM prefill_side p WHERE p.fetched_late AND p.source = f.source AND p.engine IS NOT DISTINCT FROM f.engine)
     -- a sheet may count what is kept for a prefix as well: where the engine's own log tells the usage, that is it
     AND (source IN (SELECT source FROM engine_start) OR NOT EXISTS (FROM seen.engine_stat s JOIN engine_start e USING (source) WHERE s.kv_used IS NOT NULL))
   UNION ALL

@@ -61,6 +61,12 @@ PATTERNS: tuple[Pattern, ...] = (
         ("[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault", {"count": 31, "pid": 797, "process": "python3"}),
         ("NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", {"count": 79, "pid": None, "device": "0000:65:00"}),
     ),
+    pattern(  # the device plugin, which takes the device out of service (k8s-device-plugin, internal/rm/health.go)
+        "xid-of-plugin", "xid", ("Xid=", "XID="),
+        (r"\bX(?:id|ID)=(?P<count>\d{1,4}) on [Dd]evice=(?P<device>(?:GPU|MIG)-[0-9A-Fa-f-]{8,40})",),
+        event("xid"),
+        ("I0302 04:05:06.118204       1 health.go:190] XidCriticalError: Xid=48 on Device=GPU-0a1b2c3d-4e5f; marking device as unhealthy.", {"count": 48, "device": "GPU-0a1b2c3d-4e5f"}),
+    ),
     pattern(
         "reboot", "systemd", ("reboot", "powering down", "systemd-shutdown"),
         (
