@@ -315,6 +315,8 @@ _ALL = (
         Column("mig_profile", "VARCHAR", "MIG profile such as 1g.10gb; NULL = a whole card"),
         Column("count", "INTEGER", "how many such devices the line states, at least 1"),
         Column("used_bytes", "BIGINT", "memory in use on a MIG instance; NULL for cards, whose use is in gpu_sample"),
+        Column("bus_id", "VARCHAR", "address on the PCI bus as printed, e.g. 00000000:0B:00.0; NULL = not told"),
+        Column("uuid", "VARCHAR", "e.g. GPU-0a1b2c3d-...; NULL = not told"),
     ),
     _table(
         "gpu_process",

@@ -8,6 +8,7 @@ from typing import Any
 
 from oomdoc.regexes import regex
 from oomdoc.scene import device_faults, owner, told
+from oomdoc.scene.devices import placement_of
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import Descriptions, Devices, box_of, placed_rows, rows_of
 from oomdoc.scene.owner import FOREIGN, OWN, UNKNOWN, Bond
@@ -24,7 +25,7 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
     """Faults, counters of memory groups, and what a text that is no log of the server's says of host memory. Kills have a pass of their own."""
     logs = {life.source for life in server.lives}
     rows = placed_rows(
-        store, "host_event", "source, line, t, kind, process, pid, memory_group, count, limit_bytes, text"
+        store, "host_event", "source, line, t, kind, process, pid, memory_group, count, limit_bytes, device, text"
     )
     faulty = {row["pid"] for row in rows if row["kind"] == "segfault" and row["pid"] is not None}
     faults = [(row, device_faults.of_fault(row, server)) for row in rows if row["kind"] in FAULTS]
@@ -32,6 +33,9 @@ def bind_host_events(store: Tables, server: Server, relation: Relation) -> None:
         answers = [one["t"] for one in rows_of(store, "request", "source, line, t", "t IS NOT NULL AND status < 400")]
         answers.sort()
         faults = [(row, bond if bond.whose == FOREIGN else device_faults.of_traffic(row, answers, row["kind"]) or bond) for row, bond in faults]  # fmt: skip
+    if any(row["device"] for row, _ in faults):
+        placed = placement_of(store, server)
+        faults = [(row, bond if bond.whose == FOREIGN else placed.elsewhere(row) or bond) for row, bond in faults]
     logged = [each for each in faults if each[0]["kind"] == "xid" and not device_faults.is_gauge(each[0])]
     for row, bond in faults:
         if device_faults.is_gauge(row):

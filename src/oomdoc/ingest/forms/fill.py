@@ -189,7 +189,7 @@ class Filler:
             sized = (
                 used is None and util is None and (one.t is None or total is None)
             )  # a size of no moment is no sample
-            self._device(host, one.line, gpu, get("gpu.name"), total, get("gpu.mig"), used, sized and total is not None)
+            self._device(host, one, gpu, total, used, sized and total is not None)
             if not get("gpu.mig") and not sized:
                 host.clocks.tell(host.rows, one.line, one.t, gpu, get("gpu.clock"), get("gpu.hot"), util)
                 host.rows.add(
@@ -197,13 +197,14 @@ class Filler:
                     gpu_util=util, memory_util=memory_util,
                 )  # fmt: skip
 
-    def _device(self, host: OfHost, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None, used: int | None, sized: bool) -> None:  # fmt: skip
+    def _device(self, host: OfHost, one: Cells, gpu: int | None, total: int | None, used: int | None, sized: bool) -> None:  # fmt: skip
+        name, profile = one.get("gpu.name"), one.get("gpu.mig")
         identity = (gpu, name, total, profile)
         if (name or profile or sized) and identity not in host.known:
             host.known.add(identity)
             host.rows.add(
-                "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1,
-                used_bytes=used if profile else None,
+                "gpu_device", one.line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1,
+                used_bytes=used if profile else None, bus_id=one.get("gpu.bus"), uuid=one.get("gpu.uuid"),
             )  # fmt: skip
 
     def gpu_process(self, one: Cells) -> None:

@@ -8,10 +8,10 @@ from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_time
 
 BOX_DEVICE = regex(
-    r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d\s+\S+\s*\|"
+    r"\|\s+(\d{1,4})\s+(\S.*?)\s+(\S+)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s+\S+\s*\|"
 )
 BOX_SHORT = regex(
-    r"\|\s+(?P<gpu>\d{1,4})\s+(?P<name>[A-Za-z]\S*(?: \S+)*?)(?:\s+(?:On|Off))?(?:\s*\|?\s*[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d(?:\s+(?:On|Off))?)?"
+    r"\|\s+(?P<gpu>\d{1,4})\s+(?P<name>[A-Za-z]\S*(?: \S+)*?)(?:\s+(?:On|Off))?(?:\s*\|?\s*(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)(?:\s+(?:On|Off))?)?"
     r"\s*\|\s*(?P<used>\d{1,9})MiB\s*/\s*(?P<total>\d{1,9})MiB\s*\|(?:\s*(?P<util>\d{1,3})%)?"
 )
 """A device on one line: the two of the box, shortened by whoever pasted them."""
@@ -37,28 +37,28 @@ class Boxes:
 
     def __init__(self, found: Findings) -> None:
         self._found = found
-        self._box: tuple[int, str | None] | None = None
+        self._box: tuple[int, str | None, str] | None = None
 
     def add(self, line: int, text: str) -> None:
         """A line of it."""
         if short := BOX_SHORT.match(text):
             self._box = None
             sizes = int(short["used"]) * MIB, int(short["total"]) * MIB
-            self._device(line, int(short["gpu"]), short["name"], *sizes, short["util"])
+            self._device(line, int(short["gpu"]), short["name"], *sizes, short["util"], short["bus"])
             return
         match = BOX_DEVICE.match(text)
         if match:
-            self._box = (int(match[1]), None if reads.null(match[2]) else match[2])
+            self._box = (int(match[1]), None if reads.null(match[2]) else match[2], match[4])
             return
         if self._box is not None:
             cells = text.strip().strip("|").split("|")
             found = _BOX_MEMORY.fullmatch(cells[1]) if len(cells) >= 3 else None
             if found:
-                gpu, name = self._box
+                gpu, name, bus_id = self._box
                 self._box = None
                 util = _BOX_UTIL.match(cells[2])
                 used, total = (int(found[1]) * MIB, int(found[2]) * MIB) if found[1] else (None, None)
-                self._device(line, gpu, name, used, total, util[1] if util else None)
+                self._device(line, gpu, name, used, total, util[1] if util else None, bus_id)
             elif not text.strip("|+-= "):
                 self._box = None
             return
@@ -73,9 +73,9 @@ class Boxes:
             self._found.process(line, self._found.t, int(match[1]), int(match[2]), match[3], match[4], used)
 
     def _device(
-        self, line: int, gpu: int, name: str | None, used: int | None, total: int | None, util: str | None
-    ) -> None:
-        self._found.device(line, gpu, name, total)
+        self, line: int, gpu: int, name: str | None, used: int | None, total: int | None, util: str | None, bus_id: str | None,
+    ) -> None:  # fmt: skip
+        self._found.device(line, gpu, name, total, bus_id=bus_id)
         share = int(util) / 100 if util and int(util) <= 100 else None
         self._found.samples.append((line, self._found.t, gpu, used, total, share, None))
 
@@ -95,7 +95,7 @@ class Listing:
         if text.startswith("GPU"):
             self._gpu = int(match[1])
             self._found.indices[match[3]] = self._gpu
-            self._found.device(line, self._gpu, match[2], None)
+            self._found.device(line, self._gpu, match[2], None, uuid=match[3])
         else:  # a slice of the card listed above it
             gpu = self._gpu
             self._found.device(

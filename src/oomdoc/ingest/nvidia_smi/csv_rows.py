@@ -83,7 +83,7 @@ class CsvRows:
             self._found.process(line, t, gpu, get("pid"), "C", get("process"), get("process_bytes"), identity)
             return
         if get("name"):
-            self._found.device(line, gpu, values["name"], get("total_bytes"))
+            self._found.device(line, gpu, values["name"], get("total_bytes"), bus_id=get("bus"), uuid=get("uuid"))
         if sheet.measures:
             row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
             self._found.samples.append(row)

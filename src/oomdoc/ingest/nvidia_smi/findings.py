@@ -28,7 +28,7 @@ class Findings:
 
     def device(
         self, line: int, gpu: int | None, name: str | None, total: int | None, profile: str | None = None, key: str = "",
-        used: int | None = None,
+        used: int | None = None, bus_id: str | None = None, uuid: str | None = None,
     ) -> None:  # fmt: skip
         """One `gpu_device` row for each device or slice of the source, as it is printed first."""
         if gpu is not None and name is not None:
@@ -37,8 +37,9 @@ class Findings:
         if identity not in self._listed:
             self._listed.add(identity)
             self.rows.add(
-                "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1, used_bytes=used
-            )
+                "gpu_device", line, gpu=gpu, name=name, total_bytes=total, mig_profile=profile, count=1, used_bytes=used,
+                bus_id=bus_id, uuid=uuid,
+            )  # fmt: skip
 
     def process(
         self, line: int, t: float | None, gpu: int | None, pid: int | None, kind: str | None, name: str | None,

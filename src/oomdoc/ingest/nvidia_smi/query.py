@@ -22,6 +22,7 @@ class Open:
     sections: list[tuple[int, str]] = field(default_factory=list)
     gpu: int | None = None
     name: str | None = None
+    bus_id: str | None = None
     device: dict[str, Any] = field(default_factory=dict)
     slice: dict[str, Any] = field(default_factory=dict)
     process: dict[str, Any] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Query:
 
     def _new_device(self, identity: str) -> None:
         self.finish()
-        self.open = Open(gpu=self._found.index(identity))
+        self.open = Open(gpu=self._found.index(identity), bus_id=identity)
 
     def _section(self, name: str) -> None:
         """A section begins; that of a slice or process ends the one before."""
@@ -139,6 +140,6 @@ class Query:
         self._finish_process()
         device, query.device = query.device, {}
         if device:
-            self._found.device(device["line"], query.gpu, query.name, device.get("total"))
+            self._found.device(device["line"], query.gpu, query.name, device.get("total"), bus_id=query.bus_id)
             told = (device.get(name) for name in ("used", "total", "gpu_util", "memory_util"))
             self._found.samples.append((device["line"], self._found.t, query.gpu, *told))
