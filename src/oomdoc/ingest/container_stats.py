@@ -36,7 +36,7 @@ HEADER = regex(
 ROW = regex(
     rf"[\s,;]*{_STAMP}(?:[0-9a-f]{{12,64}}[\s,;]+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})(?:[\s,;]+[\d.]{{1,9}}%?)?[\s,;]+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})(?:[\s,;]+[\d.]{{1,6}}%)?)?(?:[\s,;]|$)"
 )
-JSON = regex(r"\s*\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\s*$")
+JSON = regex(r"\s*\[?\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\]?\s*$")
 _ASKED = regex(r"\b(?:date|sleep|stats)\b")
 _LINE_CAP = 1000
 _MOMENT = regex(r"[-=#>\s]{0,12}(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})[-=#:\s]{0,12}$")
@@ -112,8 +112,9 @@ class Stats:
             told = json.loads(raw)
         except ValueError:
             return
-        used, _, limit = str(told.get("MemUsage") or told.get("mem_usage")).partition(" / ")
-        self._take(number, str(told.get("Name") or told.get("name"))[:120], used, limit, None)
+        for one in told if isinstance(told, list) else [told]:
+            used, _, limit = str(one.get("MemUsage") or one.get("mem_usage")).partition(" / ")
+            self._take(number, str(one.get("Name") or one.get("name"))[:120], used, limit, None)
 
     def _take(self, number: int, name: str, used: str, limit: str | None, stamp: str | None) -> None:
         held = parse_size(used.replace(" ", ""))

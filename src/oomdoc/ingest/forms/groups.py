@@ -32,7 +32,9 @@ _NAME_COLUMNS = named("name_columns")
 _VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
 _UNIT_COLUMNS = word_set("unit units")
 _LABEL_COLUMNS = word_set("labels tags label scope")
-_TIME_COLUMNS = word_set("time t ts timestamp timestamps date datetime _time at when @timestamp scraped_at sampled_at")
+_TIME_COLUMNS = word_set(
+    "time t ts clock timestamp timestamps date datetime _time at when @timestamp scraped_at sampled_at"
+)
 _STATISTICS = ("maximum", "max", "average", "avg", "mean", "last", "p99", "p95", "total", "sum", "minimum", "min")
 """What a store of metrics calls the value of a window, the first that is there."""
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
@@ -161,8 +163,9 @@ def turned(records: Sequence[Record]) -> list[Record] | None:
     if len(known) < _MEASURED or len(compared) < _MEASURED or all(map(_STATISTIC.fullmatch, names[1:])):
         return None
     of = {match.quantity.table for name in rows for match in meanings(name) if match.strong}
-    who = "gpu" if all(map(_CARD.fullmatch, compared)) and "gpu_sample" in of else "replica" if all(map(_ONE_OF_SEVERAL.fullmatch, compared)) and of & {"engine_stat", "metric"} else ""  # fmt: skip
-    if who and not tried:
+    cards = all(map(_CARD.fullmatch, compared)) and any(match.quantity.id.startswith("gpu.") for name in rows for match in meanings(name))  # fmt: skip
+    who = "gpu" if cards else "replica" if all(map(_ONE_OF_SEVERAL.fullmatch, compared)) and of & {"engine_stat", "metric"} else ""  # fmt: skip
+    if who and (cards or not tried):
         return [Record(records[0].line, records[0].context, {who: each, **{name: row.values.get(each) for name, row in rows.items()}}) for each in compared]  # fmt: skip
     if not (served or tried):
         return None
@@ -170,6 +173,8 @@ def turned(records: Sequence[Record]) -> list[Record] | None:
     return [Record(first.line, first.context, {"variant": each, **{name: row.values.get(each) for name, row in rows.items()}}) for each in compared]  # fmt: skip
 
 
+_CONTAINER = frozenset(("pids", "netio", "block io", "net io", "mem %", "mem_percent", "memperc"))
+"""Columns beside which memory is a container's, and what there is of it its limit."""
 _OF_TOTAL = regex(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
 
 
@@ -181,7 +186,7 @@ def _of_totals(record: Record) -> Record:
     values: dict[str, Any] = {}
     for name, value in record.values.items():
         found = halves.get(name)
-        whole = re.sub("(?i)used?|usage", "total", name) if found else ""
+        whole = re.sub("(?i)used?|usage", "limit" if _CONTAINER & {*map(str.lower, record.values)} else "total", name) if found else ""  # fmt: skip
         if found and whole != name and meanings(name) and meanings(whole):
             values[name], values[whole] = found[1], found[2]
         else:
