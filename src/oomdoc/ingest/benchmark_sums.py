@@ -36,6 +36,7 @@ def sums(value: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 _STATISTIC = regex(
     r"(?i)(?:avg|average|mean|median|min(?:imum)?|max(?:imum)?|p\d\d(?:\.?\d{1,2})?|std(?:dev|_dev)?|count|unit)"
 )
+_MEAN = regex(r"(?:results_)?(?P<name>\w+)_(?:mean|avg)")
 _MIDDLE = ("avg", "mean", "average", "median", "p50")
 _NO_LENGTH = word_set("throughput rate per second s mismatch error diff std goodput")
 
@@ -48,17 +49,20 @@ def of_statistics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     >>> of_statistics([{"request_latency.unit": "ms", "request_latency.avg": 900, "request_latency.p99": 1400}])
     {'latency_s': 0.9}
     """
-    if len(records) == 1:  # as JSON: objects of statistics, each under the name of its figure
-        parts = [(name.rpartition("."), value) for name, value in records[0].items() if "." in name]
+    given = records[0] if len(records) == 1 else {}
+    if given:  # as JSON: objects of statistics, each under the name of its figure
+        parts = [(name.rpartition("."), value) for name, value in given.items() if "." in name]
         rows: dict[str, dict[str, Any]] = {}
         for (above, _, last), value in parts:
             rows.setdefault(above, {"": above})[last] = value
-        records = [row for row in rows.values() if sum(bool(_STATISTIC.fullmatch(name)) for name in row) > 2]  # fmt: skip
+        flat = [{"": named["name"], "mean": value} for name, value in given.items() if (named := _MEAN.fullmatch(name))]  # fmt: skip
+        records = [row for row in rows.values() if sum(map(bool, map(_STATISTIC.fullmatch, row))) > 2] or flat  # fmt: skip
     names = [*dict.fromkeys(name for record in records for name in record)]
     middle = next((name for name in names if name.lower() in _MIDDLE), None)
-    if middle is None or sum(bool(_STATISTIC.fullmatch(name)) for name in names[1:]) < 2:
+    if middle is None or sum(map(bool, map(_STATISTIC.fullmatch, names[1:]))) < 2 - (names[0] == ""):
         return {}
-    found: dict[str, float] = {}
+    at_once = {value for name, value in given.items() if {"concurrent", "concurrency"} & {*grammar.pieces(name)} and isinstance(value, int)}  # fmt: skip
+    found: dict[str, float] = {"clients": float(at_once.pop())} if len(at_once) == 1 else {}
     for record in records:
         name = f"{record.get(names[0])} {next((record[each] for each in names if each.lower() == 'unit' and each in record), '')}"
         value = number_or_none(record.get(middle))
@@ -71,7 +75,7 @@ def of_statistics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
             found.setdefault(quantity, round(value * TIME_UNITS[unit], 9))
         elif side and among & {"sequence", "length", "tokens", "token"} and not among & _NO_LENGTH:
             found.setdefault(side, value)
-    return found if found.keys() & {"ttft_s", "tpot_s", "latency_s"} else {}
+    return found if len(found) > (names[0] == "") and found.keys() & {"ttft_s", "tpot_s", "latency_s"} else {}
 
 
 def _printed(name: str, words: str) -> Pattern:

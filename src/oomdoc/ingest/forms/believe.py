@@ -308,7 +308,10 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
         if (
             quantity.needs_unit
             and not match.unit
-            and not any(isinstance(value, str) and "%" in value for value in values)
+            and not any(
+                isinstance(value, str) and (_TIMED.search(value) if quantity.kind == "seconds" else "%" in value)
+                for value in values
+            )
         ):
             continue
         if _fits(quantity, values, unit, match.strong):
@@ -316,6 +319,7 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
     return found
 
 
+_TIMED = regex(r"\d ?(?:[mun]?s|sec|min)\s*$")
 _PLURAL = regex(r"s\W*$", re.I)
 _OF_THE_HOST = regex(r"Mem(?:Free|Avail(?:able)?)\b|mem(?:ory)?\.(?:current|max|high|peak)$")
 """As `/proc/meminfo` spells what is left, and the files of a memory group."""

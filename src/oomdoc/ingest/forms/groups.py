@@ -29,11 +29,13 @@ from oomdoc.ingest.vocabulary.words import UNITS, named, word_set
 from oomdoc.regexes import regex
 
 _NAME_COLUMNS = named("name_columns")
-_VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
+_VALUE_COLUMNS = word_set(
+    "value asint asdouble countervalue val _value reading amount v y sample values measure result"
+)
 _UNIT_COLUMNS = word_set("unit units")
 _LABEL_COLUMNS = word_set("labels tags label scope")
 _TIME_COLUMNS = word_set(
-    "time t ts clock timestamp timestamps date datetime _time at when @timestamp scraped_at sampled_at"
+    "time timeunixnano t ts clock timestamp timestamps date datetime _time at when @timestamp scraped_at sampled_at"
 )
 _STATISTICS = ("maximum", "max", "average", "avg", "mean", "last", "p99", "p95", "total", "sum", "minimum", "min")
 """What a store of metrics calls the value of a window, the first that is there."""
@@ -204,6 +206,12 @@ def _without_series(plan: Plan, series: Series) -> Plan | None:
     return replace(plan, parts=parts) if parts else None
 
 
+def _without_settings(plan: Plan, settings: set[str]) -> Plan | None:
+    """A plan without samples of devices that are no more than what starts were given."""
+    parts = tuple(part for part in plan.parts if part.entity.table != "gpu_sample" or not {taken.name for taken in part.columns} <= settings)  # fmt: skip
+    return replace(plan, parts=parts) if parts else None
+
+
 class Gatherer:
     """All records of a source."""
 
@@ -261,7 +269,9 @@ class Gatherer:
         group.decided = True
         pending, group.pending = group.pending, []
         if run := of_statistics([record.values for record in pending]):
-            whole = {name: round(value) if name.endswith("_tokens") else value for name, value in run.items()}
+            whole = {
+                name: round(value) if name.endswith(("_tokens", "clients")) else value for name, value in run.items()
+            }
             self.filler.rows.add("load_run", pending[0].line, run=1, text="a benchmark's statistics", **whole)
             self.understood += len(pending)
             return
@@ -275,6 +285,8 @@ class Gatherer:
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
             if own is not None and own.series is not None and group.plan is not None:
                 group.plan = _without_series(group.plan, own.series)
+            if own is not None and own.experiment is not None and own.experiment.outcome and group.plan is not None:
+                group.plan = _without_settings(group.plan, {name for name, _ in own.experiment.settings})
             if own is not None:
                 self._experiments += own.experiment is not None
                 group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)
@@ -335,6 +347,7 @@ class Gatherer:
         key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
+            unit = str(unit).removesuffix("y") if str(unit).endswith("By") else unit  # as UCUM writes bytes
             value = f"{value} {UNITS.get(str(unit).lower(), unit)}" if str(unit).lower() not in _BARE_UNITS else value
         found = group.merged.get(key)
         if found is not None and name not in found.values:
