@@ -49,17 +49,18 @@ def of_statistics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     >>> of_statistics([{"request_latency.unit": "ms", "request_latency.avg": 900, "request_latency.p99": 1400}])
     {'latency_s': 0.9}
     """
-    given = records[0] if len(records) == 1 else {}
+    given, flat = records[0] if len(records) == 1 else {}, list[dict[str, Any]]()
     if given:  # as JSON: objects of statistics, each under the name of its figure
         parts = [(name.rpartition("."), value) for name, value in given.items() if "." in name]
         rows: dict[str, dict[str, Any]] = {}
         for (above, _, last), value in parts:
             rows.setdefault(above, {"": above})[last] = value
         flat = [{"": named["name"], "mean": value} for name, value in given.items() if (named := _MEAN.fullmatch(name))]  # fmt: skip
-        records = [row for row in rows.values() if sum(map(bool, map(_STATISTIC.fullmatch, row))) > 2] or flat  # fmt: skip
+        objects = [row for row in rows.values() if sum(map(bool, map(_STATISTIC.fullmatch, row))) > 2]
+        records, flat = objects or flat, [] if objects else flat
     names = [*dict.fromkeys(name for record in records for name in record)]
     middle = next((name for name in names if name.lower() in _MIDDLE), None)
-    if middle is None or sum(map(bool, map(_STATISTIC.fullmatch, names[1:]))) < 2 - (names[0] == ""):
+    if middle is None or sum(map(bool, map(_STATISTIC.fullmatch, names[1:]))) < (1 if flat else 2):
         return {}
     at_once = {value for name, value in given.items() if {"concurrent", "concurrency"} & {*grammar.pieces(name)} and isinstance(value, int)}  # fmt: skip
     found: dict[str, float] = {"clients": float(at_once.pop())} if len(at_once) == 1 else {}
@@ -75,7 +76,7 @@ def of_statistics(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
             found.setdefault(quantity, round(value * TIME_UNITS[unit], 9))
         elif side and among & {"sequence", "length", "tokens", "token"} and not among & _NO_LENGTH:
             found.setdefault(side, value)
-    return found if len(found) > (names[0] == "") and found.keys() & {"ttft_s", "tpot_s", "latency_s"} else {}
+    return found if len(found) > bool(flat) and found.keys() & {"ttft_s", "tpot_s", "latency_s"} else {}
 
 
 def _printed(name: str, words: str) -> Pattern:

@@ -61,7 +61,7 @@ _CONSTANT = regex(r"(?<=[\s:,\[])(?:True|False|None)(?=\s*[,}\]])")
 def loads(text: str | bytes) -> Any:
     """The value of a JSON text, or of a dictionary in one line as Python prints it; None for what is none.
 
-    >>> loads("{'gpu': 0, 'ok': True, 'note': None}"), loads("{'it': \"isn't\"}")
+    >>> loads("{'gpu': 0, 'ok': True, 'note': None}"), loads("{'it': 'cut")
     ({'gpu': 0, 'ok': True, 'note': None}, None)
     """
     if isinstance(text, str) and text.startswith("{'") and '"' not in text and len(text) < _PRINTED:

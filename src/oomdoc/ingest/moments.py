@@ -197,16 +197,10 @@ class Readings:
         self._below_free = False
         if found is None:
             return False
-        cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1].replace(",", "."))
-        bare = all(cell.strip()[-1].isdigit() for cell in cells)
-        sizes = [
-            parse_size(cell, unit=self._free_unit)
-            if bare and self._free_unit
-            else cell_of_free(cell, cells[0])
-            if bare
-            else parse_size(cell, binary=True)
-            for cell in cells
-        ]
+        cells = [cell.strip() for cell in re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1].replace(",", "."))]
+        bare = all(cell[-1].isdigit() for cell in cells)
+        told = self._free_unit if bare else ""
+        sizes = [parse_size(cell, unit=told) if told else cell_of_free(cell, cells[0]) for cell in cells]
         for place, topic in ((1, "host-in-use"), (2, "host-idle"), (5, "host-ready")):
             size = sizes[place]
             if size is not None:

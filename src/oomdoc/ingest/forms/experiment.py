@@ -232,7 +232,7 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         known = frozenset()  # what was looked up and found in each hour stands in no table of moments
     if known or len(records) < _LEAST_MEASURED:
         return None
-    if any({"status", "code", "http"} & {*grammar.pieces(name)} and share_of(filled(records, name), _is_status) == 1 for name in columns):  # fmt: skip
+    if any({"status", "code", "http"} & {*grammar.pieces(name)} and not grammar.fate(name) and share_of(filled(records, name), _is_status) == 1 for name in columns):  # fmt: skip
         return None  # calls, one by one
     figures: list[tuple[str, str, str]] = []
     conditions: list[str] = []
