@@ -337,7 +337,6 @@ MOST_LINES = 500
 """A module that is longer does two jobs: split it. Only lists of data may be longer."""
 LISTS = {
     "oomdoc.evidence.tables": "the tables",
-    "oomdoc.ingest.topics": "the topics of free text",
     "oomdoc.ingest.vllm_log": "the engine's messages",
 }
 

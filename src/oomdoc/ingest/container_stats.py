@@ -23,20 +23,20 @@ from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 from oomdoc.units import GIB, MIB, parse_size, parse_time
 
-ANCHORS = (b"MEM USAGE", b'"MemUsage"', b'"mem_usage"', b"INODES")
+ANCHORS = (b"MEM USAGE", b'"MemUsage"', b'"mem_usage"', b"INODES", b"iB / ")
 _CAP_BYTES = 8 << 20
 """What is read of one source: a day of ten containers every ten seconds."""
 LEAST = 3
 """Looks at one container: fewer show no course."""
 _SIZE = r"[\d.]{1,9} ?[kKMGT]?i?B"
-_STAMP = r"(?:\[?(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})\]?[ \t]+)?"
+_STAMP = r"(?:\[?(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[^\s,;]{0,12})\]?[ \t,;]+)?"
 HEADER = regex(
     rf"\s*{_STAMP}(?:CONTAINER(?: ID)?\s+NAMES?|ID\s+NAME|CONTAINER|NAMES?)\s+(?:CPU %\s+)?(?:MEM USAGE ?/ ?LIMIT(?:\s+MEM %)?|MEM\s+DISK)"
 )
 ROW = regex(
-    rf"\s*{_STAMP}(?:[0-9a-f]{{12,64}}\s+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})(?:\s+[\d.]{{1,9}}%?)?\s+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})(?:\s+[\d.]{{1,6}}%)?)?(?:\s|$)"
+    rf"[\s,;]*{_STAMP}(?:[0-9a-f]{{12,64}}[\s,;]+)?(?P<name>[A-Za-z0-9][\w.-]{{0,120}})(?:[\s,;]+[\d.]{{1,9}}%?)?[\s,;]+(?P<used>{_SIZE})(?: ?/ ?(?P<limit>{_SIZE})(?:[\s,;]+[\d.]{{1,6}}%)?)?(?:[\s,;]|$)"
 )
-JSON = regex(r"\s*\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\s*$")
+JSON = regex(r"\s*\[?\{(?=.*\"(?:MemUsage|mem_usage)\")(?=.*\"(?:Name|name)\").*\}\]?\s*$")
 _ASKED = regex(r"\b(?:date|sleep|stats)\b")
 _LINE_CAP = 1000
 _MOMENT = regex(r"[-=#>\s]{0,12}(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?\S{0,12})[-=#:\s]{0,12}$")
@@ -96,7 +96,7 @@ class Stats:
     def _line(self, number: int, raw: str) -> None:
         raw = raw.replace("|", " ") if raw.lstrip()[:1] == "|" else raw  # as Markdown has it
         if found := ROW.match(raw):
-            if self._begun:
+            if self._begun or (found["stamp"] and found["limit"] and "%" in raw):
                 self._take(number, found["name"], found["used"], found["limit"], found["stamp"])
         elif moment := _MOMENT.match(raw):
             self._t = parse_time(moment["stamp"])
@@ -112,8 +112,9 @@ class Stats:
             told = json.loads(raw)
         except ValueError:
             return
-        used, _, limit = str(told.get("MemUsage") or told.get("mem_usage")).partition(" / ")
-        self._take(number, str(told.get("Name") or told.get("name"))[:120], used, limit, None)
+        for one in told if isinstance(told, list) else [told]:
+            used, _, limit = str(one.get("MemUsage") or one.get("mem_usage")).partition(" / ")
+            self._take(number, str(one.get("Name") or one.get("name"))[:120], used, limit, None)
 
     def _take(self, number: int, name: str, used: str, limit: str | None, stamp: str | None) -> None:
         held = parse_size(used.replace(" ", ""))

@@ -53,7 +53,7 @@ _SYSSTAT = regex(
 _NO_STATE = regex(r"\s*(?:[A-Z][\w()]{2,30}: +\d+(?: kB)?|Swap:|procs\b|Linux \d|[-= ]+)")
 
 
-def _bytes(printed: str, whole: str) -> int | None:
+def cell_of_free(printed: str, whole: str) -> int | None:
     """Bytes of a cell of `free`; without a unit that of `-g`, `-m` or none: hosts of servers have 4 GiB to 4 TiB."""
     if len(printed) > 18 or not printed.replace(".", "", 1).isdigit():
         return parse_size(printed, binary=True)
@@ -138,8 +138,8 @@ class Listings:
             cells = found["cells"].split()
             named = dict(zip(self._head, cells, strict=False)) if self._head else {}
             if "available" in named or (not named and len(cells) == 6):
-                return _bytes(named.get("available", cells[-1]), cells[0])
-            parts = [_bytes(named[name], cells[0]) or 0 for name in ("free", "buffers", "cached", "buff/cache") if name in named]  # fmt: skip
+                return cell_of_free(named.get("available", cells[-1]), cells[0])
+            parts = [cell_of_free(named[name], cells[0]) or 0 for name in ("free", "buffers", "cached", "buff/cache") if name in named]  # fmt: skip
             return sum(parts) if parts else None
         if found := _MEMINFO.match(line):
             return int(found["kib"]) * KIB

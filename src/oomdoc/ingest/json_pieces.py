@@ -53,8 +53,19 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+_PRINTED = 20_000  # letters of one line
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+_CONSTANT = regex(r"(?<=[\s:,\[])(?:True|False|None)(?=\s*[,}\]])")
+
+
 def loads(text: str | bytes) -> Any:
-    """The value of a JSON text, None for what is none."""
+    """The value of a JSON text, or of a dictionary in one line as Python prints it; None for what is none.
+
+    >>> loads("{'gpu': 0, 'ok': True, 'note': None}"), loads("{'it': 'cut")
+    ({'gpu': 0, 'ok': True, 'note': None}, None)
+    """
+    if isinstance(text, str) and text.startswith("{'") and '"' not in text and len(text) < _PRINTED:
+        text = _CONSTANT.sub(lambda word: _CONSTANTS[word[0]], text.replace("'", '"'))
     try:
         return json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -42,7 +42,7 @@ DOCUMENT_CAP_BYTES = 64 << 20  # JSON and YAML are held whole; a dump of a large
 _STRONG = regex(
     r"\s*(?:(?:Last )?State:\s+(?:Running|Waiting|Terminated)\b|Restart Count:\s+\d|Exit Code:\s+\d|QoS Class:\s"
     r"|Controlled By:\s|LAST SEEN\s+TYPE\s|Type\s+Reason\s+Age\s|NAME\s+READY\s+STATUS\s+RESTARTS"
-    r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|(?:NAME|POD\s+NAME)\s+CPU\(cores\)\s+(?:CPU%\s+)?MEMORY\(bytes\)"
+    r"|NAMESPACE\s+NAME\s+READY|NAME\s+REFERENCE\s+TARGETS|(?:NAMESPACE\s+|POD\s+){0,2}NAME\s+CPU\(cores\)\s+(?:CPU%\s+)?MEMORY\(bytes\)"
     r"|Metrics:\s+\( current / target \)|(?:AbleToScale|ScalingActive|ScalingLimited)\s+(?:True|False)"
     r"|(?:Allocatable|Capacity):\s*$|\"?apiVersion\"?:\s|\"?kind\"?: \"?(?:Pod|PodList|List|Event|EventList|Node"
     r"|NodeList|Deployment|StatefulSet|HorizontalPodAutoscaler|PodAutoscaler|ScaledObject|InferenceService|LeaderWorkerSet)\"?,?\s*$)"

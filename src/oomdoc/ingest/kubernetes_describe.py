@@ -11,6 +11,7 @@ from oomdoc.ingest.base import Rows
 from oomdoc.ingest.kubernetes_lines import parse_date
 from oomdoc.ingest.launch import servers
 from oomdoc.ingest.prompts import typed
+from oomdoc.intake.cells import date
 from oomdoc.regexes import regex
 from oomdoc.units import MIB, parse_size
 
@@ -22,7 +23,10 @@ _POD_ROW = regex(
     r"^\s*(?:(?P<ns>[a-z0-9][a-z0-9-]*)\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+/\d+\s+(?P<status>[A-Za-z][\w:/-]*)\s+"
     r"(?P<restarts>\d+)(?: \((?P<ago>\S+) ago\))?(?:\s+\d\w*\s+(?:\d{1,3}(?:\.\d{1,3}){3}|<none>)\s+(?P<node>[a-z0-9][a-z0-9.-]*)|\s+\S+|\s*$)"
 )
-_TOP_ROW = regex(r"^\s*(?:[a-z0-9-]+\s+)?(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
+_TOP_ROW = regex(r"^\s*(?:[a-z0-9.-]+\s+){0,2}(?P<pod>[a-z0-9][a-z0-9.-]*)\s+\d+m?\s+(?P<memory>\d+[KMG]i)\s*$")
+
+
+_STAMP = regex(r"\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.{10,30}\d{4})")
 
 
 def is_listed(line: str) -> bool:
@@ -127,6 +131,7 @@ class Describe:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         self.pod: str | None = None
+        self.t: float | None = None
         self.namespace: str | None = None
         self.on_node: str | None = None
         self.section = ""
@@ -149,11 +154,13 @@ class Describe:
         if listed:
             self._listed(number, listed)
             return
+        if len(text) < 40 and _STAMP.match(text):
+            self.t = parse_date(text) or date(text.strip())
+            return
         top = _TOP_ROW.match(text)
         if top:
-            self.rows.add(
-                "process_memory", number, name=top["pod"], resource="host", bytes=parse_size(top["memory"]), state="top"
-            )
+            size = parse_size(top["memory"])
+            self.rows.add("process_memory", number, t=self.t, name=top["pod"], resource="host", bytes=size, state="top")
             return
         if "nvidia.com/gpu" in text:
             self._label(number, text)

@@ -23,6 +23,8 @@ _AFTER_REASON = regex(
 )
 _WIDE_TAIL = regex(rf"\s{{2,}}{_AGE}\s+(?P<times>\d+)\s+\S+\s*$")
 _REASONS = named("reasons")
+_OWN_COLUMNS = regex(r"[a-z0-9][\w./-]*\s{2,}(?:(?P<times>\d{1,6})\s{2,})?(?!.*\s{2,})\S")
+"""Behind the reason, where somebody asked for columns of his own: the object, how often, the message."""
 _FIELD = regex(r"^\s*(?:- )?\"?(?:message|reason|note|log|output)\"?\s*:|^\s*\|\s")
 
 
@@ -45,7 +47,7 @@ def event_row(row: Row, match: re.Match[str]) -> Row | None:
     """A row of an event table: `describe` puts the age after the reason, `get events` before the type."""
     rest, reason = match["rest"] or "", match["reason"]
     event: Row = {"type": match["type"], "reason": reason}
-    age, times = match["age"], match["times"]
+    age, times, own = match["age"], match["times"], None
     if age:
         about, _, message = rest.partition(" ")
         event["object"] = about or None
@@ -57,7 +59,8 @@ def event_row(row: Row, match: re.Match[str]) -> Row | None:
         if after:
             age, times, message = after["age"], after["times"], after["message"] or ""
         elif reason in _REASONS:
-            message = rest
+            about, *_, message = re.split(r"\s{2,}", rest) if (own := _OWN_COLUMNS.match(rest)) else (None, rest)
+            event["object"], times = about, own["times"] if own else times
         else:
             return None
     event["age_s"] = parse_age(age) if age else None

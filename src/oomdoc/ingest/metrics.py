@@ -324,8 +324,10 @@ def pasted(line: str) -> tuple[str, str | None, str] | None:
 
 
 _INSTANT = regex(
-    rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*))?(?P<labels>{_BRACES})? => (?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
+    rf"\s*(?:(?P<name>[A-Za-z_:][\w:]*)?(?P<labels>{_BRACES})? => ?)?(?P<value>[-+.\deE]+) @\[(?P<t>\d{{9,11}}(?:\.\d+)?)\]\s*"
 )
+_RANGE = regex(rf"\s*([A-Za-z_:][\w:]*(?:{_BRACES})?) =>\s*")
+"""What stands above the samples of a range, a line each."""
 _NAMED = regex(r"__name__=\"([\w:]{1,120})\"")
 _CONSOLE = regex(rf"\s*(?P<labels>{_BRACES})[ \t]+(?P<value>[-+.\deE]+)\s*")
 """An answer of the console of Prometheus: the labels that tell the series apart, and its value."""
@@ -343,16 +345,20 @@ def answered(line: str, asked: str | None) -> tuple[str, str | None, str, float 
     if asked and line.lstrip()[:1] == "{" and (plain := _CONSOLE.fullmatch(line)):
         kept = kept_name(asked)
         return (kept, plain["labels"][1:-1], plain["value"], None) if kept else None
-    match = _INSTANT.fullmatch(line) if " => " in line else None
+    match = _INSTANT.fullmatch(line) if " @[" in line else None
+    asked, _, whose = (asked or "").partition("{")
     told = _NAMED.search(match["labels"] or "") if match else None
     kept = kept_name(match["name"] or (told[1] if told else asked) or "") if match else None
     if match is None or kept is None:
         return None
-    return kept, match["labels"][1:-1] if match["labels"] else None, match["value"], float(match["t"])
+    labels = match["labels"][1:-1] if match["labels"] else "" if match["name"] or told else whose[:-1]
+    return kept, labels or None, match["value"], float(match["t"])
 
 
 def asked_in(line: str) -> str | None:
     """The series that a line which is no sample asks for; None where it names none, or several."""
+    if " =>" in line and (above := _RANGE.fullmatch(line)):
+        return above[1]
     names = set(_ASKED.findall(line)) if "vllm:" in line else set()
     return names.pop() if len(names) == 1 else None
 

@@ -22,6 +22,7 @@ from typing import Any
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.base import Rows
 from oomdoc.ingest.forms.cells import DAYS_BEFORE, MONTHS
+from oomdoc.ingest.host_memory import cell_of_free
 from oomdoc.ingest.metric_histories import Histories
 from oomdoc.ingest.vocabulary.words import TIME_UNITS
 from oomdoc.regexes import regex
@@ -73,7 +74,7 @@ class Readings:
         self._pid: str | None = None
         self._block: dict[str, tuple[int, int]] = {}
         self._step = 0
-        self._free_unit = "KiB"
+        self._free_unit = ""  # nobody told it
         self._below_free = False
 
     def read(self, lines: Sequence[str]) -> Iterator[Batch]:
@@ -196,9 +197,10 @@ class Readings:
         self._below_free = False
         if found is None:
             return False
-        cells = re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1].replace(",", "."))
-        bare = all(cell.strip()[-1].isdigit() for cell in cells)
-        sizes = [parse_size(cell, unit=self._free_unit) if bare else parse_size(cell, binary=True) for cell in cells]
+        cells = [cell.strip() for cell in re.findall(r"[\d.]+\s?[KMGT]?i?B?", found[1].replace(",", "."))]
+        bare = all(cell[-1].isdigit() for cell in cells)
+        told = self._free_unit if bare else ""
+        sizes = [parse_size(cell, unit=told) if told else cell_of_free(cell, cells[0]) for cell in cells]
         for place, topic in ((1, "host-in-use"), (2, "host-idle"), (5, "host-ready")):
             size = sizes[place]
             if size is not None:

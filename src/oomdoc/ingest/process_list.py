@@ -39,7 +39,7 @@ _COMMANDS = ("COMMAND", "CMD", "COMM", "ARGS")
 _PS = regex(r"^\s*(?=.*\bPID\b)(?=.*\b(?:RSS(?:\b|_KI?B\b)|RSIZE\b|PPID\b))(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _OF_COLLECTOR = regex(r"[{}\"|;,]|(?i:(?<![\w%])(?:timestamp|ts|date|datetime|collected_at|sampled_at)(?![\w%]))")
 """What no header of `ps` has: marks of JSON and of delimited tables, a column of moments."""
-_OTHERS = regex(r"\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)")  # top, ps without RSS
+_OTHERS = regex(r"\s*(?!.*\bGPU)(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD)\b)")  # top, ps without RSS
 _SAMPLE_TIME = regex(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _SAMPLE = regex(r"\s*(?P<pid>\d{1,9}) +(?P<kib>\d{1,15}) +(?P<command>\S.*)$")
 _ENGINE_PROCESS = regex(r"(?i)VLLM::|EngineCore|\bWorker_|vllm|ray::")
@@ -61,7 +61,7 @@ def resident(text: str) -> dict[str, Any] | None:
     return {"resource": "host", "bytes": int(found["kib"]) * KIB} if found else None
 
 
-_TOP = regex(r"^\s*(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
+_TOP = regex(r"^\s*(?!.*\bGPU)(?=.*\bPID\b)(?=.*%CPU)(?=.*\b(?:COMMAND|CMD|COMM|ARGS)\b)")
 _TOP_BEGIN = regex(r"\s*top - (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d) up\b")
 _LISTINGS = 2
 """Fewest calls of `top` that show a course."""

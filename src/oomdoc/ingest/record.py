@@ -83,7 +83,7 @@ _WORKER = regex(
 _GLOG = regex(_GLOG_HEAD + r"\d{0,8} +\d{1,10} [\w./-]{1,80}:\d{1,6}\] " r"(?:[^\n]{1,160}?: (?=(?:\w+\.){0,6}\w{1,60}(?:Error|Exception): ))?(.*)", re.S)  # fmt: skip
 """Triton and other servers in C++ that hold the engine: what failed in its Python is quoted behind their own words."""
 _SRUN = regex(r"\d{1,4}: (.*)", re.S)
-_MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "@message", "Log", "Log_s", "LogMessage")  # fmt: skip
+_MESSAGE_KEYS = ("message", "log", "msg", "MESSAGE", "line", "textPayload", "body", "Body", "@message", "Log", "Log_s", "LogMessage")  # fmt: skip
 _NESTED_KEYS = ("jsonPayload", "fields", "_source")
 """Where a structured message is kept one level down: Cloud Logging, and tracing-subscriber of servers written in Rust (TGI, routers)."""
 _TIME_KEYS = ("time", "timestamp", "@timestamp", "asctime", "ts", "eventTime", "date", "TimeStamp", "TimeGenerated")

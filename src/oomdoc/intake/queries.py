@@ -21,7 +21,7 @@ _ASKED = regex(
     rb'"aggregations"\s*:\s*\{[^\x00]{0,2000}?"buckets"\s*:\s*[\[{]|"hits"\s*:\s*\{[^\x00]{0,2000}?"hits"\s*:\s*\[\s*\{[^\x00]{0,2000}?"(?:_source|fields)"\s*:\s*\{'
     rb'|"(?:columns|schema)"\s*:\s*\[\s*\{[^\x00]{0,4000}?\]\s*,\s*"(?:values|rows|datarows)"\s*:\s*\[\s*\[|"frames"\s*:\s*\[[^\x00]{0,2000}?"type"\s*:\s*"string"'
 )
-_TEXTS = ("message", "log", "msg", "line", "Line", "body")
+_TEXTS = ("message", "log", "msg", "line", "Line", "body", "Body")
 _TIMES = ("@timestamp", "timestamp", "time", "Time", "ts", "key_as_string")
 _BOOKS = frozenset(("key", "key_as_string", "doc_count", "from", "to", "from_as_string", "to_as_string"))
 _COUNTS = regex(r"_tokens\": ?\d")

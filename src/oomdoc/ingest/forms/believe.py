@@ -144,7 +144,7 @@ def plan_for(records: Sequence[Values], context: str = "", inherited: frozenset[
     for name in names:
         if program := foreign_program(name):
             foreign[program] = foreign.get(program, 0) + 1
-    strange = any(count >= _FOREIGN_COLUMNS for count in foreign.values())
+    strange = any(count >= _FOREIGN_COLUMNS for count in foreign.values()) and not any(map(_are_calls, names.values()))
     fits: dict[str, list[tuple[Match, str]]] = {name: _fitting(name, values, strange) for name, values in names.items()}
     if not any(fits.values()):
         return None
@@ -300,13 +300,18 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
             continue  # `replicas: 2` and `gpus: 4` count them and name none
         if _OF_THE_HOST.match(name) and quantity.id.startswith("gpu."):
             continue  # beside columns of devices they are the host's all the same
+        if quantity.id == "scaler.threshold" and "current" in name.split("."):
+            continue  # what a scaler sees is no threshold
         unit = unit_of(quantity, match.unit, values)
         if unit == "%" and name.lower().endswith("_perc") and _are_shares(values):
             unit = "1"  # the engine's own names end so and are shares of one
         if (
             quantity.needs_unit
             and not match.unit
-            and not any(isinstance(value, str) and "%" in value for value in values)
+            and not any(
+                isinstance(value, str) and (_TIMED.search(value) if quantity.kind == "seconds" else "%" in value)
+                for value in values
+            )
         ):
             continue
         if _fits(quantity, values, unit, match.strong):
@@ -314,6 +319,7 @@ def _fitting(name: str, values: Sequence[Any], strange: bool) -> list[tuple[Matc
     return found
 
 
+_TIMED = regex(r"\d ?(?:[mun]?s|sec|min)\s*$")
 _PLURAL = regex(r"s\W*$", re.I)
 _OF_THE_HOST = regex(r"Mem(?:Free|Avail(?:able)?)\b|mem(?:ory)?\.(?:current|max|high|peak)$")
 """As `/proc/meminfo` spells what is left, and the files of a memory group."""

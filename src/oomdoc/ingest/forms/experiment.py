@@ -51,7 +51,7 @@ def experiment_of(
     records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]
 ) -> Experiment | None:
     """The experiment that some records are; None for another table."""
-    if not 2 <= len(records) <= _MOST_TRIES or tables & {"gpu_process", "cluster_event"}:
+    if not 2 <= len(records) <= _MOST_TRIES or tables & {"gpu_process", "cluster_event", "container"}:
         return None
     outcome = _outcome_column(records, columns)
     dated = any((column.role == grammar.TIME or "time" in grammar.pieces(name)[:1]) and share_of(filled(records, name), is_moment) >= FIT for name, column in columns.items())  # fmt: skip
@@ -76,6 +76,8 @@ def experiment_of(
             conditions.append(name)
         elif column.role == grammar.SETTING and _can_be(column.setting, cells):
             settings.append((name, column.setting))
+        elif outcome and words in _OF_MEMORY and _can_be("gpu_memory_utilization", cells):
+            settings.append((name, "gpu_memory_utilization"))
         elif share_of(cells, is_text) == 1 and len(words) <= 2 and share_of(cells, _is_switch) >= FIT:
             settings.append((name, "_".join(words)))
         elif words and words[-1] in SPOKEN and says_settings(cells):
@@ -171,6 +173,8 @@ def _asked_for(cell: Any) -> bool:
     return isinstance(cell, str) and _ASKED_FOR.search(cell) is not None
 
 
+_OF_MEMORY = (["gpu", "util"], ["gpu", "utilization"], ["gpu", "mem"], ["gpu", "memory"])
+"""What a share is called that a start was given, in a table of what became of starts."""
 _KIND = 32  # letters: longer is a sentence about what became of it
 
 
@@ -212,6 +216,10 @@ _LEAST_MEASURED = 2
 _NAMED_FIRST = 2  # columns that say what a row was measured under
 
 
+def _is_status(cell: Any) -> bool:
+    return str(cell).strip().isdigit() and 200 <= int(cell) < 600
+
+
 def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: frozenset[str]) -> Experiment | None:
     """A table of what users see (latencies, hit rates) under conditions that are no settings: sources, routes, set sizes, hours."""
     known = tables & _KNOWN_BETTER
@@ -224,6 +232,8 @@ def _measured(records: Sequence[Values], columns: Mapping[str, Column], tables: 
         known = frozenset()  # what was looked up and found in each hour stands in no table of moments
     if known or len(records) < _LEAST_MEASURED:
         return None
+    if any({"status", "code", "http"} & {*grammar.pieces(name)} and not grammar.fate(name) and share_of(filled(records, name), _is_status) == 1 for name in columns):  # fmt: skip
+        return None  # calls, one by one
     figures: list[tuple[str, str, str]] = []
     conditions: list[str] = []
     for name, column in columns.items():

@@ -320,9 +320,10 @@ class Filler:
         """A request, units and times settled by `request_keys`."""
         found: Found = {}
         named = {taken.name for taken in one.part.columns}
+        told = {_WHAT.get(taken.quantity.id) for taken in one.part.columns} & {"latency", "ttft"}
         for name, value in one.record.items():
             meaning = MEANING[name] if name not in named else None
-            if meaning is not None and not isinstance(value, (dict, list)):
+            if meaning is not None and meaning.what not in told and not isinstance(value, (dict, list)):
                 put(found, meaning, None if null(value) else value)
         for taken in one.part.columns:
             what, cell = _WHAT.get(taken.quantity.id), one.record.get(taken.name)

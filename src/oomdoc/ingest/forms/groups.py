@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from oomdoc.ingest import device_metrics
+from oomdoc.ingest.benchmark_sums import of_statistics
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms.believe import SAMPLE, Plan, plan_for
 from oomdoc.ingest.forms.cells import is_number, null
@@ -18,18 +20,25 @@ from oomdoc.ingest.forms.fill import Filler
 from oomdoc.ingest.forms.own import OwnRows, own_of
 from oomdoc.ingest.forms.prepare import with_points, writes_commas
 from oomdoc.ingest.forms.series import Series, of_both
+from oomdoc.ingest.forms.text import NAMELESS
 from oomdoc.ingest.forms.trees import Record
 from oomdoc.ingest.metrics import kept_name
 from oomdoc.ingest.request_keys import moment
 from oomdoc.ingest.vocabulary import meanings
-from oomdoc.ingest.vocabulary.words import named, word_set
+from oomdoc.ingest.vocabulary.words import UNITS, named, word_set
 from oomdoc.regexes import regex
 
 _NAME_COLUMNS = named("name_columns")
-_VALUE_COLUMNS = word_set("value val _value reading amount v y sample values measure result")
+_VALUE_COLUMNS = word_set(
+    "value asint asdouble countervalue val _value reading amount v y sample values measure result"
+)
 _UNIT_COLUMNS = word_set("unit units")
 _LABEL_COLUMNS = word_set("labels tags label scope")
-_TIME_COLUMNS = word_set("time t ts timestamp date datetime _time at when @timestamp scraped_at sampled_at")
+_TIME_COLUMNS = word_set(
+    "time timeunixnano t ts clock timestamp timestamps date datetime _time at when @timestamp scraped_at sampled_at"
+)
+_STATISTICS = ("maximum", "max", "average", "avg", "mean", "last", "p99", "p95", "total", "sum", "minimum", "min")
+"""What a store of metrics calls the value of a window, the first that is there."""
 _MARGINALIA = frozenset(("table", "_start", "_stop", "result", "help", "type", "", "#group", "job"))
 _BARE_UNITS = frozenset(("", "1", "count", "ratio", "none", "short", "percentunit"))
 """Units that leave a number as it is; the last three are Grafana's, of a whole panel."""
@@ -72,6 +81,8 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
     names = {short(name): name for record in records for name in record}
     names |= {name: name for record in records for name in record if name in _NAME_COLUMNS}
     value = next((names[name] for name in names if name in _VALUE_COLUMNS and any(is_number(record.get(names[name])) for record in records)), None)  # fmt: skip
+    if value is None and _TIME_COLUMNS & names.keys():
+        value = next((names[name] for name in _STATISTICS if name in names and any(is_number(record.get(names[name])) for record in records)), None)  # fmt: skip
     if value is None:
         return None
     for wanted in names:
@@ -81,13 +92,18 @@ def long_form(records: Sequence[Mapping[str, Any]]) -> _Long | None:
         numeric = sum(is_number(record.get(value)) or null(record.get(value)) for record in records)
         if not named or numeric < 0.7 * len(records):
             continue
-        series = sum(kept_name(name.partition("{")[0]) is not None for name in named)
+        series = sum(kept_name(name.partition("{")[0]) is not None and not _of_device(name) for name in named)
         unit = next((names[name] for name in names if name in _UNIT_COLUMNS), None)
         if 2 * series >= len(named):
             return _Long(names[wanted], value, unit, True)
         if sum(bool(meanings(_instance(name)[1])) for name in named) >= _KNOWN_SHARE * len(named):
             return _Long(names[wanted], value, unit, False)
     return None
+
+
+def _of_device(name: str) -> bool:
+    """Whether a series is a device's by its name alone, and none of an exporter whose labels tell which."""
+    return name not in device_metrics.NAMES and any(match.quantity.id.startswith("gpu.") for match in meanings(name))
 
 
 _STORED = regex(r"^prometheus\.googleapis\.com/(.+)/\w+$")  # as Google's store names a series of an exporter
@@ -109,6 +125,13 @@ _OF_ROWS = named("of_rows")
 _TRY = regex(
     r"(?i)\W*(?:attempt|start|run|try|trial|config(?:uration)?|setup|test|variant|experiment|launch|boot)[ _#.-]*(?:no\.? ?)?\w{1,12}\W*"
 )
+_CARD = regex(r"(?i)(?:gpu|card|device|npu|cuda)[ _:#-]{0,2}\d{1,3}")
+_ONE_OF_SEVERAL = regex(
+    r"(?i)(?!run|try|attempt|test|v\d|tp|dp|bs|ctx|p\d)[a-z][a-z_.-]{0,40}?[-_ .#]?\d{1,4}(?::\d{2,5})?|(?:\d{1,3}\.){3}\d{1,3}(?::\d{2,5})?"
+)
+_STATISTIC = regex(
+    r"(?i)avg|average|mean|median|min(?:imum)?|max(?:imum)?|p\d\d(?:\.?\d{1,2})?|std(?:dev|_dev)?|count|sum|unit"
+)
 _DIFFERENCE = regex(r"(?i)\bvs\b|\bversus\b|\bdelta\b|\bdiff\w*|\bchange\b|\bgain\b|\bspeed-?up\b|\bratio\b|Δ")
 _MEASURED = 2  # things that were compared, and rows whose names are known
 
@@ -116,8 +139,8 @@ _MEASURED = 2  # things that were compared, and rows whose names are known
 def may_turn(names: Sequence[str]) -> bool:
     """Whether a table of these columns can stand on its side: a look at the header alone."""
     return len(names) > _MEASURED and (
-        names[0].strip().lower() in _OF_ROWS or all(_TRY.fullmatch(name) for name in names[1:])
-    )
+        names[0].strip().lower() in _OF_ROWS or all(_TRY.fullmatch(name) for name in names[1:]) or (names[0] in ("", NAMELESS) and all(map(_CARD.fullmatch, names[1:])))
+    )  # fmt: skip
 
 
 def turned(records: Sequence[Record]) -> list[Record] | None:
@@ -139,12 +162,21 @@ def turned(records: Sequence[Record]) -> list[Record] | None:
     known = tried.union(served, (name for name in rows if meanings(name)))
     least = 0.7 * len(rows)
     compared = [name for name in names[1:] if not _DIFFERENCE.search(name) and sum(is_number(row.values.get(name)) or (bool(tried) and not null(row.values.get(name))) for row in rows.values()) >= least]  # fmt: skip
-    if not (served or tried) or len(known) < _MEASURED or len(compared) < _MEASURED:
+    if len(known) < _MEASURED or len(compared) < _MEASURED or all(map(_STATISTIC.fullmatch, names[1:])):
+        return None
+    of = {match.quantity.table for name in rows for match in meanings(name) if match.strong}
+    cards = all(map(_CARD.fullmatch, compared)) and any(match.quantity.id.startswith("gpu.") for name in rows for match in meanings(name))  # fmt: skip
+    who = "gpu" if cards else "replica" if all(map(_ONE_OF_SEVERAL.fullmatch, compared)) and of & {"engine_stat", "metric"} else ""  # fmt: skip
+    if who and (cards or not tried):
+        return [Record(records[0].line, records[0].context, {who: each, **{name: row.values.get(each) for name, row in rows.items()}}) for each in compared]  # fmt: skip
+    if not (served or tried):
         return None
     first = rows[served[0] if served else next(name for name in rows if name in tried)]
     return [Record(first.line, first.context, {"variant": each, **{name: row.values.get(each) for name, row in rows.items()}}) for each in compared]  # fmt: skip
 
 
+_CONTAINER = frozenset(("pids", "netio", "block io", "net io", "mem %", "mem_percent", "memperc"))
+"""Columns beside which memory is a container's, and what there is of it its limit."""
 _OF_TOTAL = regex(r"\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*/\s*(\d[\d.,]*\s?[A-Za-z]{0,5})\s*")
 
 
@@ -156,7 +188,7 @@ def _of_totals(record: Record) -> Record:
     values: dict[str, Any] = {}
     for name, value in record.values.items():
         found = halves.get(name)
-        whole = re.sub("(?i)used?|usage", "total", name) if found else ""
+        whole = re.sub("(?i)used?|usage", "limit" if _CONTAINER & {*map(str.lower, record.values)} else "total", name) if found else ""  # fmt: skip
         if found and whole != name and meanings(name) and meanings(whole):
             values[name], values[whole] = found[1], found[2]
         else:
@@ -171,6 +203,12 @@ def _without_series(plan: Plan, series: Series) -> Plan | None:
         part for part in plan.parts
         if part.entity.table != "process_memory" or {taken.quantity.id for taken in part.columns}.intersection(whose)
     )  # fmt: skip
+    return replace(plan, parts=parts) if parts else None
+
+
+def _without_settings(plan: Plan, settings: set[str]) -> Plan | None:
+    """A plan without samples of devices that are no more than what starts were given."""
+    parts = tuple(part for part in plan.parts if part.entity.table != "gpu_sample" or not {taken.name for taken in part.columns} <= settings)  # fmt: skip
     return replace(plan, parts=parts) if parts else None
 
 
@@ -230,6 +268,13 @@ class Gatherer:
     def _decide(self, group: Group, context: str) -> None:
         group.decided = True
         pending, group.pending = group.pending, []
+        if run := of_statistics([record.values for record in pending]):
+            whole = {
+                name: round(value) if name.endswith(("_tokens", "clients")) else value for name, value in run.items()
+            }
+            self.filler.rows.add("load_run", pending[0].line, run=1, text="a benchmark's statistics", **whole)
+            self.understood += len(pending)
+            return
         pending = turned(pending) or pending
         values = [record.values for record in pending]
         group.long = long_form(values) if values else None
@@ -240,6 +285,8 @@ class Gatherer:
             own = own_of(values, group.plan.tables if group.plan is not None else frozenset())
             if own is not None and own.series is not None and group.plan is not None:
                 group.plan = _without_series(group.plan, own.series)
+            if own is not None and own.experiment is not None and own.experiment.outcome and group.plan is not None:
+                group.plan = _without_settings(group.plan, {name for name, _ in own.experiment.settings})
             if own is not None:
                 self._experiments += own.experiment is not None
                 group.own_rows = OwnRows(self.filler.rows, own, self._experiments, self.new_attempt)
@@ -300,7 +347,8 @@ class Gatherer:
         key: tuple[Any, ...] = tuple(str(value) for value in common.values())
         value = record.values.get(long.value)
         if unit and not null(unit) and not null(value):
-            value = f"{value} {unit}" if str(unit).lower() not in _BARE_UNITS else value
+            unit = str(unit).removesuffix("y") if str(unit).endswith("By") else unit  # as UCUM writes bytes
+            value = f"{value} {UNITS.get(str(unit).lower(), unit)}" if str(unit).lower() not in _BARE_UNITS else value
         found = group.merged.get(key)
         if found is not None and name not in found.values:
             found.values[name] = value

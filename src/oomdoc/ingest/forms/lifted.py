@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from oomdoc.evidence.tables import Batch
 from oomdoc.ingest.forms.groups import Gatherer
 from oomdoc.ingest.forms.pairs import Pairs
+from oomdoc.ingest.forms.reported import Reported
 from oomdoc.ingest.forms.spoken import Spoken
 from oomdoc.ingest.forms.statements import Statements
 from oomdoc.ingest.forms.tables import Tables
@@ -71,6 +72,7 @@ class Lifted:
         )  # left in place: a log's line may tell more
         Worded(self._gatherer).read(lines, chunk.first_line, taken | stated)  # likewise
         Spoken(self._gatherer).read(lines, chunk.first_line, taken)  # likewise
+        Reported(self._gatherer).read(lines, chunk.first_line, taken | stated)  # likewise
         if not taken:
             return chunk
         raw = chunk.data.split(b"\n")

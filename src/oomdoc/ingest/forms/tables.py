@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from oomdoc.ingest.benchmark_sums import of_statistics
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.forms import text as texts
 from oomdoc.ingest.forms.believe import plan_for
@@ -90,7 +91,7 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
             points += 2 * len(own.names) if own is not None else 0
         else:
             found = long_form(list(rows))
-            points = 3 if found is not None and (found.series or _pivots(rows, found)) else 0
+            points = 3 if of_statistics(rows) or (found is not None and (found.series or _pivots(rows, found))) else 0
         if points and (best is None or points > best[0]):
             best = points, -place, replace(layout, titles=names)
     return best[2] if best else None
@@ -174,7 +175,11 @@ class Tables:
                     elif self.layout.names not in (tuple(cells), tuple(cell.strip("\"'* ") for cell in cells)):
                         self._row(first_line + at, cells)
                     continue
-                if texts.is_rule(line) or line.strip() == self.layout.names[0]:
+                if (
+                    texts.is_rule(line)
+                    or line.strip() == self.layout.names[0]
+                    or (at - 1 in taken and _are_kinds(line.split()))
+                ):
                     taken.add(at)
                     continue
             if _STAMP_LINE.match(line) and len(line) < 60:

@@ -16,6 +16,10 @@ from oomdoc.regexes import regex
 
 _BOXES = str.maketrans({"│": "|", "┃": "|", "║": "|", "┆": "|", "╎": "|", "¦": "|"})
 _RULE = regex(r"^[\s|+\-=:_─━═┼╪┿╋├┤┬┴┌┐└┘╞╡╒╕╘╛╔╗╚╝╠╣╦╩╬┏┓┗┛┠┨┯┷┳┻╇╈┡┩]{3,}$")
+_IN_RULE = regex(r"\s*[┌┏╭]─*[^─┬┌┐]+─*(?:[┬┳].*)?[┐┓╮]\s*$")
+"""Names of columns that stand in the line which draws the box: `┌─gpu─┬─used─┐`."""
+_AS_ROW = str.maketrans({**dict.fromkeys("─━", " "), **dict.fromkeys("┬┳┌┏╭┐┓╮", "|")})
+_NUMBERED = regex(r"\s*\d{1,7}\.\s*(?=\|)")  # a row's number before its box
 _GAPS = regex(r"\s{2,}|\t")
 _CELL = regex(r"\S+(?: \S+)*")
 _HEADER_CELL = regex(
@@ -43,7 +47,7 @@ class Layout:
         """The cells of a row; None for a line that is no row of this table."""
         line = line[:_LINE_CAP].rstrip("\r\n")
         if self.cut == "|":
-            line = line.translate(_BOXES)
+            line = _NUMBERED.sub("", line.translate(_BOXES))
             if line.count("|") < len(self.names) - 1 or _RULE.match(line):
                 return None
             quoted = '"' in line and line.lstrip()[:1] != "|"
@@ -126,7 +130,7 @@ def layouts(line: str) -> Iterator[Layout]:
     """Ways in which a line can be the header of a table."""
     text = line[:_LINE_CAP].lstrip("\ufeff").rstrip("\r\n")
     text = re.sub(r"^#+\s*(?=[A-Za-z])", "", text) if text.startswith("#") else text
-    plain = text.translate(_BOXES)
+    plain = text.translate(_AS_ROW if _IN_RULE.match(text) else _BOXES)
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):
             if cut != "|":

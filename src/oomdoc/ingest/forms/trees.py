@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 
 from oomdoc.ingest.forms import grammar
 from oomdoc.ingest.json_pieces import ITEM, BrokenError, Path, Piece, pieces
-from oomdoc.ingest.vocabulary.words import named
+from oomdoc.ingest.vocabulary.words import named, taken_apart
 from oomdoc.intake.scan import Chunk
 from oomdoc.regexes import regex
 
 _NODES_CAP = 500_000  # scalars of one document that are held; a table of them is 20,000 rows of 25 columns
 _DEPTH = 24
 _WHEN = named("when")
+_TYPED = regex(r"(?:u?int(?:32|64)?|double|float|string|bool(?:ean)?)Value")
+"""The only name in an object that says of what type its value is: `{"int64Value": "12"}`."""
+_SCALAR = frozenset(("value", "unit", "localizedValue"))
 _NUMBERED = regex(r"(?:gpu|card|device|cuda|nvidia)?[ _-]?\[?(\d{1,3})\]?", re.I)
 
 
@@ -45,7 +48,8 @@ def of_json(chunks: Iterable[Chunk]) -> Iterator[Record]:
     try:
         for piece in pieces(chunks, _is_entry):
             if piece.path and piece.path[-1] == ITEM and isinstance(piece.value, dict):
-                yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, loose.shared(piece.path[:-1]))
+                shared = {**loose.shared(piece.path[:-1]), **_owner(piece.path[:-1])}
+                yield from exploded(piece.line, _above(piece.path[:-1]), piece.value, shared)
             else:
                 yield from loose.add(piece)
             if piece.path == () and isinstance(piece.value, dict):  # a line of JSON lines
@@ -62,6 +66,15 @@ def _is_entry(path: Path) -> bool:
 
 def _above(path: Path) -> str:
     return ".".join(step for step in path if step != ITEM)
+
+
+def _owner(path: Path) -> dict[str, Any]:
+    """Whose the devices or processes of a list are, where they stand under the name of a host: `{"gpu-a1": {"gpus": [...]}}`."""
+    for at, step in enumerate(path[:-1]):
+        above = path[at - 1] if at else ""
+        if _OWNER.fullmatch(step) and any(map(str.isdigit, step)) and (not above or _OWNERS.fullmatch(above)) and {"gpu", "process"} & {*taken_apart(path[at + 1]).words}:  # fmt: skip
+            return {"host": step}
+    return {}
 
 
 class _Loose:
@@ -161,6 +174,10 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
     flat: dict[str, Any] = dict(shared)
     _flatten(value, "", flat, lists, columns, 0)
     made = False
+    for name, entries in [each for each in lists if _TAGS.fullmatch(each[0])]:
+        if tags := _tags(entries):
+            flat |= {key: cell for key, cell in tags.items() if key not in flat}
+            lists.remove((name, entries))
     for name, entries in lists:
         for entry in entries[:_NODES_CAP]:
             if isinstance(entry, dict):
@@ -186,6 +203,27 @@ def exploded(line: int, context: str, value: Mapping[str, Any], shared: Mapping[
             yield from exploded(getattr(entry, "line", line), f"{context}.{above or ('gpu' if number else '')}".strip("."), entry, {**scalars, **own})  # fmt: skip
     elif flat and (not made or len(flat) > len(shared)):
         yield Record(line, context, flat, frozenset(shared) - frozenset(_flat_names(value, flat)))
+
+
+_TAGS = regex(r"(?i)(?:.*\.)?(?:tags?|labels?|dim(?:ension)?s?|attributes|metadata_?values)")
+
+
+def _tags(entries: list[Any]) -> dict[str, Any]:
+    """What tags say that stand as a list, each a name and a value: whose a series is.
+
+    >>> _tags([{"Name": "gpu", "Value": "0"}, {"key": "host", "value": {"stringValue": "a-1"}}]), _tags([{"name": "x", "value": 1, "t": 2}])
+    ({'gpu': '0', 'host': 'a-1'}, {})
+    """
+    found: dict[str, Any] = {}
+    for entry in entries:
+        flat: dict[str, Any] = {}
+        _flatten(entry if isinstance(entry, dict) else {}, "", flat, [], {}, 0)
+        low = {name.lower(): cell for name, cell in flat.items()}
+        name = low.pop("name", None) or low.pop("key", None)
+        if name is None or low.keys() != {"value"}:
+            return {}
+        found[str(name)] = low["value"]
+    return found
 
 
 _TELEGRAF = frozenset(("fields", "name", "tags", "timestamp"))
@@ -256,9 +294,9 @@ def _flatten(
     for key, entry in value.items():
         name = f"{prefix}{key}"
         if isinstance(entry, dict):
-            if len(entry) == 1 and (only := next(iter(entry))).endswith("Value"):  # `{"int64Value": "12"}`
+            if len(entry) == 1 and _TYPED.fullmatch(only := next(iter(entry))):
                 entry = {"value": entry[only]}
-            if set(entry) <= {"value", "unit"} and "value" in entry and not isinstance(entry["value"], (dict, list)):
+            if set(entry) <= _SCALAR and "value" in entry and not isinstance(entry["value"], (dict, list)):
                 unit = entry.get("unit")
                 flat[name] = f"{entry['value']} {unit}" if unit and entry["value"] is not None else entry["value"]
             elif depth < _DEPTH and len(flat) < 2000:

@@ -42,7 +42,8 @@ class CsvRows:
 
     def has_clocks(self, size: int) -> bool:
         """Whether the columns have a clock, which the fast reader passes over, and the chunk is worth the slow one."""
-        return self._sheet is not None and "clock" in self._sheet.roles and size <= _CLOCKED_BYTES
+        roles = self._sheet.roles if self._sheet is not None else ()
+        return size <= _CLOCKED_BYTES and ("clock" in roles or ("free" in roles and "used_bytes" not in roles))
 
     def add(self, line: int, text: str) -> bool:
         """A line of cells; whether it is a header."""
@@ -85,7 +86,10 @@ class CsvRows:
         if get("name"):
             self._found.device(line, gpu, values["name"], get("total_bytes"), bus_id=get("bus"), uuid=get("uuid"))
         if sheet.measures:
-            row = (line, t, gpu, get("used_bytes"), get("total_bytes"), get("gpu_util"), get("memory_util"))
+            used, total, free = get("used_bytes"), get("total_bytes"), get("free")
+            if used is None and total is not None and free is not None and free <= total:
+                used = max(0, total - free - (get("reserved") or 0))
+            row = (line, t, gpu, used, total, get("gpu_util"), get("memory_util"))
             self._found.samples.append(row)
             self._found.clock(line, t, gpu, get("clock"), get("hot"), get("gpu_util"))
 

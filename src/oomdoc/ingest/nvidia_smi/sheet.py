@@ -176,7 +176,7 @@ def _size(text: str) -> int | None:
 
 READ: Mapping[str, Callable[[str], Any]] = {
     "t": reads.stamp_of, "gpu": reads.index, "name": reads.name_of, "uuid": reads.name_of, "bus": reads.name_of, "gpu_util": reads.share, "memory_util": reads.share,
-    "used_bytes": reads.memory, "total_bytes": reads.memory, "clock": reads.clock, "hot": reads.clock, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
+    "used_bytes": reads.memory, "total_bytes": reads.memory, "free": reads.memory, "reserved": reads.memory, "clock": reads.clock, "hot": reads.clock, "pid": reads.whole, "process": str, "process_bytes": reads.memory,
 }  # fmt: skip
 FAST = {"t", "gpu", "gpu_util", "memory_util", "used_bytes", "total_bytes"}
 IDENTITY = Memo(lambda text: None if is_null(text.strip()) else text.strip().decode("utf-8", "replace"))

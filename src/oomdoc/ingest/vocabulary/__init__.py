@@ -177,11 +177,12 @@ def _averaged(quantity: Quantity, name: str) -> Quantity:
 
 
 _WRAPPERS = named("wrappers")
+_PATHS = tuple(f"{wrapper}/" for wrapper in _WRAPPERS)
 
 
 def _below(name: str) -> tuple[Match, ...]:
     """What the end of a dotted name means: if strong, or if what stands before it only wraps."""
-    above, dot, last = name.partition(".")
+    above, dot, last = name.partition("/" if name.startswith(_PATHS) else ".")
     if not dot or not last:
         return ()
     wrapped = above.lower() in _WRAPPERS

@@ -137,6 +137,10 @@ def taken_apart(text: str) -> Name:
     unit = ""
     plain = in_english(text.strip().strip("\"'`*").strip())
     device = None
+    bracket = _BRACKETS.search(plain)
+    if bracket and (bracket[1] == "%" or bracket[1].lower() in UNITS or bracket[1].lower() == "b"):
+        unit = "%" if bracket[1] == "%" else UNITS.get(bracket[1].lower(), "B")
+        plain = (plain[: bracket.start()].rstrip() + " " + plain[bracket.end() :].lstrip()).rstrip()
     if found := _DEVICE.match(plain):
         device = int(found[1])
         plain = "gpu " + plain[found.end() :]
@@ -146,10 +150,6 @@ def taken_apart(text: str) -> Name:
     elif (found := _DEVICE_BEHIND.search(plain)) and found.start():
         device = int(found[1])
         plain = plain[: found.start()] + " gpu"
-    bracket = _BRACKETS.search(plain)
-    if bracket and (bracket[1] == "%" or bracket[1].lower() in UNITS or bracket[1].lower() == "b"):
-        unit = "%" if bracket[1] == "%" else UNITS.get(bracket[1].lower(), "B")
-        plain = plain[: bracket.start()] + " " + plain[bracket.end() :]
     plain = plain.replace("%", " pct ").replace("/", " per ").replace("in_use", "used").replace("in use", "used")
     plain = _UNIT_CAPITALS.sub(lambda unit: f" {unit[0].lower()} ", plain)
     pieces: list[str] = []
