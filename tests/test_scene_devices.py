@@ -27,7 +27,12 @@ def listing(name: str, gpus: tuple[int, ...]) -> str:
     rows = "".join(
         f"|    {gpu}   N/A  N/A           {7100 + gpu}      C   {name}                   39990MiB |\n" for gpu in gpus
     )
-    return SMI + boxes + "| Processes:   |\n|  GPU   GI   CI              PID   Type   Process name              GPU Memory |\n" + rows
+    return (
+        SMI
+        + boxes
+        + "| Processes:   |\n|  GPU   GI   CI              PID   Type   Process name              GPU Memory |\n"
+        + rows
+    )
 
 
 def fault(bus: str) -> str:
@@ -64,8 +69,17 @@ def test_the_devices_that_a_server_was_shown_say_on_which_it_is(shown: str, coun
 
 def test_two_hosts_have_the_same_addresses(tmp_path: Path) -> None:
     """An address is of its host alone: where two are listed that differ, nobody says which device it is."""
-    other = listing("python3", ()).replace("00000000:DB", "00000000:19").replace("00000000:19:00.0 Off", "00000000:DB:00.0 Off", 1)
-    files = {"engine.log": DIED, "smi.txt": listing("VLLM::Worker", (0, 1)), "smi_b.txt": other, "dmesg.txt": fault("DB")}
+    other = (
+        listing("python3", ())
+        .replace("00000000:DB", "00000000:19")
+        .replace("00000000:19:00.0 Off", "00000000:DB:00.0 Off", 1)
+    )
+    files = {
+        "engine.log": DIED,
+        "smi.txt": listing("VLLM::Worker", (0, 1)),
+        "smi_b.txt": other,
+        "dmesg.txt": fault("DB"),
+    }
     assert shows(tmp_path, files, "not-memory", "driver-reports-a-fault") is True
 
 

@@ -64,3 +64,19 @@ def test_memory_by_seconds_of_an_epoch_and_of_a_list_of_ray() -> None:
     assert [row["t"] for row in read("epoch_s,memory_used_mib\n1789632005.0,482\n1789632012.0,900\n")["process_memory"]] == [1789632005.0, 1789632012.0]  # fmt: skip
     text = "PID\tMEM(GB)\tCOMMAND\n41\t11.2\tray::A.generate\n42\t0.5\tray::main_task\n"
     assert [(row["name"], row["bytes"]) for row in read(text)["process_memory"]] == [("ray::A.generate (pid 41)", 11_200_000_000), ("ray::main_task (pid 42)", 500_000_000)]  # fmt: skip
+
+
+def test_two_measures_of_one_holder_are_two_series() -> None:
+    """What a process holds itself and what its container is charged for are no readings of one quantity, in whatever order the columns stand."""
+    own, charged = "container_memory_rss_bytes", "container_memory_working_set_bytes"
+    for first, second in ((own, charged), (charged, own)):
+        sizes = {own: 4_000_000_000, charged: 6_000_000_000}
+        rows = "".join(
+            f"2026-11-19T04:{minute:02}:00Z,chat-0,{sizes[first] + minute},{sizes[second] + minute},{minute % 3}\n"
+            for minute in range(10, 30)
+        )
+        found = read(f"timestamp_utc,pod,{first},{second},vllm_num_requests_running\n{rows}")["process_memory"]
+        series = {name: [row["bytes"] for row in found if row["name"] == name] for name in {row["name"] for row in found}}
+        assert {name: len(sizes) for name, sizes in series.items()} == {"chat-0": 20, f"chat-0 {charged}": 20}
+        assert max(series["chat-0"]) < 5_000_000_000 < min(series[f"chat-0 {charged}"])
+        assert found[0]["running"] == 1  # the make before the name of a quantity is no other quantity

@@ -222,10 +222,22 @@ def test_a_list_ties_uuids_to_indices() -> None:
     )
     tables = read(text)
     assert tables["gpu_device"] == [
-        {"line": 1, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "count": 1},
+        {
+            "line": 1,
+            "gpu": 0,
+            "name": "NVIDIA A100-SXM4-80GB",
+            "count": 1,
+            "uuid": "GPU-aaaaaaaa-0000-0000-0000-000000000000",
+        },
         {"line": 2, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "mig_profile": "3g.40gb", "count": 1},
         {"line": 3, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "mig_profile": "1g.10gb", "count": 1},
-        {"line": 4, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "count": 1},
+        {
+            "line": 4,
+            "gpu": 1,
+            "name": "NVIDIA A100-SXM4-80GB",
+            "count": 1,
+            "uuid": "GPU-dddddddd-0000-0000-0000-000000000000",
+        },
     ]
     assert tables["gpu_process"][0]["gpu"] == 1
 
@@ -243,6 +255,7 @@ def test_the_boxed_table() -> None:
         "name": "NVIDIA L40S",
         "total_bytes": 46068 * MIB,
         "count": 1,
+        "bus_id": "00000000:3E:00.0",
     }
     assert tables["gpu_process"] == [
         {
@@ -404,8 +417,22 @@ def test_a_listing() -> None:
             "count": 1,
             "used_bytes": 107 * MIB,
         },
-        {"line": 24, "gpu": 0, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
-        {"line": 47, "gpu": 1, "name": "NVIDIA A100-SXM4-80GB", "total_bytes": 81920 * MIB, "count": 1},
+        {
+            "line": 24,
+            "gpu": 0,
+            "name": "NVIDIA A100-SXM4-80GB",
+            "total_bytes": 81920 * MIB,
+            "count": 1,
+            "bus_id": "00000000:3D:00.0",
+        },
+        {
+            "line": 47,
+            "gpu": 1,
+            "name": "NVIDIA A100-SXM4-80GB",
+            "total_bytes": 81920 * MIB,
+            "count": 1,
+            "bus_id": "00000000:3E:00.0",
+        },
     ]
     assert tables["gpu_process"] == [
         {
@@ -461,7 +488,14 @@ def test_a_listing_as_xml() -> None:
         {"line": 9, "t": at, "gpu": 0, "used_bytes": 130000 * MIB, "total_bytes": 143771 * MIB, "gpu_util": 0.88}
     ]
     assert tables["gpu_device"] == [
-        {"line": 9, "gpu": 0, "name": "NVIDIA H200", "total_bytes": 143771 * MIB, "count": 1}
+        {
+            "line": 9,
+            "gpu": 0,
+            "name": "NVIDIA H200",
+            "total_bytes": 143771 * MIB,
+            "count": 1,
+            "bus_id": "00000000:3D:00.0",
+        }
     ]
     assert tables["gpu_process"] == [
         {"line": 21, "t": at, "gpu": 0, "pid": 77, "type": "C", "name": "python3", "used_bytes": 129990 * MIB}

@@ -74,6 +74,14 @@ def _error(
     return pattern(name, dialect, anchors, (shape,), finish, *samples, versions=versions)
 
 
+_SECONDS = {"ms": 0.001, "min": 60.0, "minutes": 60.0}
+
+
+def _given_up(row: Row, match: re.Match[str]) -> Row:
+    """A request that its caller, or whoever stands between, ended at an age: no answer."""
+    return {"status": 0, "latency_s": float(match["latency_s"]) * _SECONDS.get(match["status"].lower(), 1.0)}
+
+
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "exception", "python", ("Error: ", "Exception: ", "Interrupt: ", "Error(", "Exception(", "error: ", "Exit: ", "OutOfResources: ", "Timeout: ", "Timeout("),
@@ -111,6 +119,17 @@ PATTERNS: tuple[Pattern, ...] = (
             ("ChatTemplateError: Chat template rendering timed out after 10s. This may", {"exception": "ChatTemplateError", "kind": "client"}),
             ("IndexError: visible device ordinal 4 is out of range for CUDA_VISIBLE_DEVICES=0,1", {"exception": "IndexError", "kind": "bad-argument"}),
             ("OutOfMemoryError('Error in model execution: CUDA out of memory. Tried to allocate 5.00 MiB.", {"exception": "OutOfMemoryError", "kind": "memory"}),
+        ),
+    ),
+    Pattern(
+        "given-up", "client", ("imeout after ", "imed out after ", "iving up after ", "xceeded after "),
+        regex(
+            r"(?i)(?:\b(?:read|write|pool) ?timeout|\b(?:request|call|run|post|client|upstream|completions?|stream(?:ing)?)\b[^\n]{0,120}?(?:timeout|timed out|giving up|deadline exceeded))"
+            r" after (?P<latency_s>\d{1,5}(?:\.\d{1,6})?) ?(?P<status>ms|s|secs?|seconds|min|minutes)\b"
+        ),
+        "request", convert=_given_up, samples=(
+            ("07:15:40 job 12: httpx.ReadTimeout after 45.0 s total, closing connection", {"latency_s": 45.0, "status": 0}),
+            ("WARN Request 9f31 to /v1/completions timed out after 30000 ms", {"latency_s": 30.0, "status": 0}),
         ),
     ),
     _error(

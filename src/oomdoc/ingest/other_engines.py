@@ -58,6 +58,8 @@ def banner(text: str, server: str) -> Iterator[dict[str, Any]]:
 _LOAD_KEYS = regex(
     r"(?P<key>#new-seq|#queue-req|(?:full |swa )?token usage|mamba usage|state usage|gen throughput \(token/s\)): (?P<value>\d{1,12}(?:\.\d{1,6})?)"
 )
+_HANDS_OVER = regex(r"#(?:transferring|inflight|unbootstrapped|bootstrap|prealloc)-req: ")
+"""Queues that only a side which prefills and hands its blocks over has (sglang/srt/disaggregation/prefill.py): it generates nothing."""
 _NUM = r"\d[\d,]{0,18}(?:\.\d{1,6})?"
 _SIZE = rf"{_NUM} ?(?:bytes|[KMGT]i?B)"
 
@@ -95,6 +97,8 @@ def _load(row: dict[str, Any], match: re.Match[str]) -> dict[str, Any]:
         row["state_used"] = max(states)
     if "gen throughput (token/s)" in parts:
         row["generation_tokens_per_s"] = float(parts["gen throughput (token/s)"])
+    elif _HANDS_OVER.search(match.string):
+        row["generation_tokens_per_s"] = 0.0
     return row
 
 
@@ -178,6 +182,7 @@ PATTERNS: tuple[Pattern, ...] = (
             ("[2027-03-02 04:05:06 TP0] Decode batch, #running-req: 4, #token: 52000, token usage: 0.13, cuda graph: True, gen throughput (token/s): 212.50, #queue-req: 3,",
              {"running": 4, "waiting": 3, "kv_used": 0.13, "generation_tokens_per_s": 212.5}),
             ("Prefill batch. #new-seq: 2, #new-token: 500, #cached-token: 0, token usage: 0.01, #running-req: 0, #queue-req: 0", {"running": 2, "waiting": 0, "kv_used": 0.01}),
+            ("Prefill batch. #new-seq: 1, #new-token: 500, token usage: 0.61, #running-req: 0, #unbootstrapped-req: 7, #queue-req: 2, #transferring-req: 31", {"running": 1, "waiting": 2, "kv_used": 0.61, "generation_tokens_per_s": 0.0}),
             ("#running-req: 0, #queue-req: 9", {"running": 0, "waiting": 9, "kv_used": None}),  # as a person notes it
             ("Decode batch, #running-req: 4, #full token: 900, full token usage: 0.02, mamba num: 31, mamba usage: 0.97, #queue-req: 0", {"running": 4, "kv_used": 0.02, "state_used": 0.97}),
         ),

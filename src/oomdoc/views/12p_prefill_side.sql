@@ -7,8 +7,9 @@
 WITH side AS (
   SELECT source, engine, coalesce(max(waiting), 0) > 0 AS waits FROM engine_stat
   GROUP BY source, engine
-  HAVING max(prompt_tokens_per_s) >= $idle_rate AND max(generation_tokens_per_s) < $prefill_rate
-    AND count(*) >= $prefill_lines
+  HAVING max(generation_tokens_per_s) < $prefill_rate AND count(*) >= $prefill_lines
+    -- who tells no rate of prompts had work in hand and gave nothing out
+    AND coalesce(max(prompt_tokens_per_s) >= $idle_rate, count(*) FILTER (running > 0 AND generation_tokens_per_s = 0) >= $prefill_lines)
 )
 SELECT source, engine, waits,
   (SELECT count(*) FROM engine_stat o WHERE o.source <> side.source AND o.running > 0 AND o.waiting > 0 AND o.kv_used >= $pool_crowded

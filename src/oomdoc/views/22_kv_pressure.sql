@@ -48,8 +48,8 @@ WITH moved AS (
   FROM seen.engine_stat s
   LEFT JOIN standing e USING (source)
   WHERE kv_used IS NOT NULL
-    -- of prefill and decode apart the pool that nobody waits for says nothing of the other
-    AND NOT EXISTS (FROM prefill_side p WHERE p.source = s.source AND p.engine IS NOT DISTINCT FROM s.engine AND NOT p.waits)
+    -- of prefill and decode apart the pool that nobody waits for says nothing of the other, nor one whose blocks the other has no room for yet
+    AND NOT EXISTS (FROM prefill_side p WHERE p.source = s.source AND p.engine IS NOT DISTINCT FROM s.engine AND (NOT p.waits OR p.fetched_late))
 ), gauge AS (
   SELECT source, min(line) AS line, t, max(value) FILTER (name = 'vllm:num_requests_running') AS running,
     max(value) FILTER (name = 'vllm:num_requests_waiting') AS waiting,

@@ -442,7 +442,13 @@ def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
     return None, words
 
 
+_MAKES = frozenset(("vllm", "sglang", "tgi", "trtllm", "lmdeploy"))
+"""Before the name of a quantity, as exporters write it: whose it is, and no other quantity."""
+
+
 def _other(words: list[str], among: set[str]) -> Column:
+    if words[1:] and words[0] in _MAKES:
+        words, among = words[1:], among - {words[0]}
     timed = next((word for word in reversed(words) if word in _TIME_UNITS), None)
     if timed is not None and "epoch" in among and among <= _MOMENT | {"epoch", "unix", timed}:
         return Column(TIME)  # `epoch_s`; `epoch` alone may count passes over a data set

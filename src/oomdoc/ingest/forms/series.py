@@ -263,6 +263,24 @@ def _named_cells(names: Sequence[str], values: Values) -> str:
     return " ".join(found)[:200]
 
 
+_OWN_FIRST = (("rss", "anon", "anonymous", "uss", "pss", "resident"), ("working", "wset", "ws"))
+"""What a process holds itself, and what a container holds without the files that its kernel gives up; behind them all that is counted."""
+
+
+def _further(memory: Sequence[tuple[str, Column, str]]) -> frozenset[str]:
+    """Columns that measure once more what another one of the row measures: two measures of one holder are two series, and the narrowest has its name."""
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for name, column, _ in memory:
+        if column.resource == "host":
+            alike.setdefault((column.who, column.gpu, column.state, column.variant), []).append(name)
+
+    def rank(name: str) -> int:
+        pieces = set(grammar.pieces(name))
+        return next((at for at, words in enumerate(_OWN_FIRST) if pieces & set(words)), len(_OWN_FIRST))
+
+    return frozenset(name for names in alike.values() for name in sorted(names, key=rank)[1:])
+
+
 _BOUNDS = {"shm": "shm-size", "container": "container-limit"}
 
 
@@ -275,6 +293,7 @@ class SeriesRows:
         self._last = 0.0
         self._days = 0
         self._said: dict[str, int] = {}
+        self._further = _further(series.memory)
 
     def add(self, line: int, values: Values) -> None:
         """The samples of one record."""
@@ -303,6 +322,8 @@ class SeriesRows:
                 label = f"GPU {device}"
             if not label and len(series.memory) > 1 and not column.state:
                 label = name
+            elif label and name in self._further:
+                label = f"{label} {name}"
             resource = column.resource or self._beside(device)
             shown = " ".join(str(part) for part in (column.state, state) if part and not null(part)) or None
             self._rows.add(
