@@ -76,7 +76,9 @@ def test_two_measures_of_one_holder_are_two_series() -> None:
             for minute in range(10, 30)
         )
         found = read(f"timestamp_utc,pod,{first},{second},vllm_num_requests_running\n{rows}")["process_memory"]
-        series = {name: [row["bytes"] for row in found if row["name"] == name] for name in {row["name"] for row in found}}
+        series = {
+            name: [row["bytes"] for row in found if row["name"] == name] for name in {row["name"] for row in found}
+        }
         assert {name: len(sizes) for name, sizes in series.items()} == {"chat-0": 20, f"chat-0 {charged}": 20}
         assert max(series["chat-0"]) < 5_000_000_000 < min(series[f"chat-0 {charged}"])
         assert found[0]["running"] == 1  # the make before the name of a quantity is no other quantity
