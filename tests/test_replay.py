@@ -24,7 +24,7 @@ from oomdoc.replay.free_blocks import FreeBlocks
 from oomdoc.replay.plain import simulate_plain
 from oomdoc.replay.pool import Pool, pool_after, usable_blocks
 from oomdoc.replay.recording import Observed, Recording, _alignment
-from oomdoc.replay.run import _beyond, read_changes
+from oomdoc.replay.run import _beyond, caches_prefixes, read_changes
 from oomdoc.replay.scheduler import _Run, nearer, simulate, survives
 from oomdoc.replay.speed import ASSUMED, from_requests, from_statistics, median, quantile
 from oomdoc.replay.traffic import PICO, callers_of, with_hits
@@ -391,6 +391,24 @@ def test_hits_of_the_counters_are_as_many_prefixes_as_let_so_many_run() -> None:
 def test_hits_that_show_in_nothing_that_was_recorded_are_not_assumed() -> None:
     told, bare = recorded(0, 1, 0.82)
     assert with_hits(told, CACHED, bare, 0.0) == (bare, "")
+
+
+@pytest.mark.parametrize(
+    ("engine", "hit_share", "cached", "keeps"),
+    [
+        ({}, None, 0, True),  # nothing tells the release: a V1 engine, which keeps them
+        ({"generation": "V0"}, None, 0, False),
+        ({"generation": "V0"}, 0.3, 0, True),
+        ({"generation": "V0"}, None, 512, True),
+        ({"prefix_caching": False, "generation": "V1"}, 0.3, 512, False),
+    ],
+)
+def test_what_was_found_tells_that_prefixes_are_kept(
+    engine: dict[str, Any], hit_share: float | None, cached: int, keeps: bool
+) -> None:
+    told, _ = recorded(0, 1, 0.0)
+    told = replace(told, engine=engine, hit_share=hit_share, cached_tokens=told.cached_tokens + cached)
+    assert caches_prefixes(told) is keeps
 
 
 # ---- callers that wait for their answers

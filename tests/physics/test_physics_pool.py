@@ -423,3 +423,11 @@ def test_figures_of_no_model_give_no_answer() -> None:
 )
 def test_sizes_in_names(name: str, size: float | None) -> None:
     assert named_size(name) == size
+
+
+def test_graphs_of_a_server_that_drafts_are_those_of_its_tokens() -> None:
+    """Eight sequences that each draft seven tokens are 64 tokens in a step, as 64 sequences are without."""
+    drafting = graph_bytes(max_num_seqs=8, draft_tokens=7, estimated=True)
+    assert drafting == graph_bytes(max_num_seqs=64, estimated=True)
+    assert drafting.hi > graph_bytes(max_num_seqs=8, estimated=True).hi
+    assert graph_bytes(enforce_eager=True, draft_tokens=7).hi == 0

@@ -337,8 +337,8 @@ def test_where_nobody_names_the_release_a_figure_of_a_log_is_held_under_every_ru
     flags = {"model": "Qwen/Qwen3.5-27B", "gpu": "H100", "max_model_len": 16_384}
     sheet = worksheet(ask(Given(**flags, available_kv="40.25GiB")))
     assert sheet == worksheet(ask(Given(**flags, available_kv="40.25GiB", engine_version="any")))
-    assert sheet.pool is not None and any("0.11.0 to 0.33.0" in doubt for doubt in sheet.doubts)
-    for version in ("0.15.0", "0.20.0", "0.20.1", "0.29.0"):
+    assert sheet.pool is not None and any("0.17.0 to 0.33.0" in doubt for doubt in sheet.doubts)
+    for version in ("0.19.0", "0.20.0", "0.20.1", "0.29.0"):
         one = worksheet(ask(Given(**flags, available_kv="40.25GiB", engine_version=version))).pool
         assert one is not None and one.tokens.lo >= sheet.pool.tokens.lo and one.tokens.hi <= sheet.pool.tokens.hi
     planned = worksheet(ask(Given(**flags)))  # nothing has run: what would be installed today

@@ -188,6 +188,10 @@ def test_loading_on_the_cpu_backend_counts_its_own_processes_and_the_checkpoint(
         "1.50 GiB (weights) + 1.50 GiB (the loader's copy of them) + 3.00 GiB (KV pool) + 3.00 GiB (3 processes)"
         in limit.why
     )
+    log = (tmp_path / "vllm.log").read_text()
+    (tmp_path / "vllm.log").write_text(log.replace("Checkpoint size: 1.50 GiB. ", ""))
+    unknown = action(first(tmp_path), "raise-the-limit")  # of a load that was cut short a quarter more tells nothing
+    assert "to 8.00 GiB or more" in unknown.do and "nothing tells what the weights take" in unknown.why
 
 
 def test_flags_that_help_only_together_come_together() -> None:

@@ -20,7 +20,8 @@ import oomdoc.assemble.assemble
 from grids import WHOLE
 from oomdoc.model import Action, Diagnosis
 from oomdoc.solve import Situation
-from oomdoc.solve.rehearsed import scaled
+from oomdoc.solve.capped import uncapped
+from oomdoc.solve.rehearsed import refilled, scaled
 
 CHATS = Path(__file__).parents[2] / "sample_logs" / "kv-demand-long-chats"
 
@@ -86,6 +87,62 @@ def test_a_scaler_is_told_how_many_servers_the_traffic_asks_for(solved: list[tup
         assert told.predicted["in_time"] > told.predicted["in_time_before"] and told.proof
         assert "2 such servers hold what came" in told.why
         assert scaled(dataclasses.replace(advice, changes={"max_num_seqs": 8}), now).proof == ""
+
+
+@pytest.mark.parametrize(
+    ("sequences", "pool", "near", "raised"), [(6, 10, True, True), (6, 10, False, False), (6, 1, True, None), (512, 10, True, False)]
+)  # fmt: skip
+def test_a_cap_beside_a_pool_with_room_is_raised_as_far_as_it_serves(
+    sequences: int, pool: int, near: bool, raised: bool | None, solved: list[tuple[Diagnosis, Situation]]
+) -> None:
+    """Six at once of a pool ten times as large: who waits, waits for a place. On the pool as it is, the pool says how far."""
+    with oomdoc.analyze(CHATS):
+        diagnosis, now = solved[0]
+        stage = now.rehearsal
+        assert stage is not None
+        larger = dataclasses.replace(stage.pool, tokens=stage.pool.tokens * pool)
+        few = dataclasses.replace(stage.setup, max_num_seqs=sequences)
+        now.__dict__["rehearsal"] = capped = dataclasses.replace(
+            stage, pool=larger, setup=few, unchanged=None, near=near
+        )
+        first = dataclasses.replace(diagnosis, cause="not-memory", actions=())
+        told = uncapped(first, now)
+        if not raised:
+            assert raised is None or told is first
+            assert all(capped.run(each.changes).survives for each in told.actions)
+            return
+        (action,) = told.actions
+        assert action.id == "raise-the-cap" and action.changes["max_num_seqs"] > sequences
+        assert action.predicted["in_time"] > action.predicted["in_time_before"] + 0.1
+        less = capped.run({"max_num_seqs": action.changes["max_num_seqs"] // 2})
+        assert less.in_time < action.predicted["in_time"] - 0.01
+
+
+def test_servers_of_a_queue_that_a_cap_makes_are_counted_by_who_is_in_time(
+    solved: list[tuple[Diagnosis, Situation]],
+) -> None:
+    advice = Action("scale-on-the-queue", "Let the scaler follow the queue", "", "", {}, "", values={"maximum": 16})
+    with oomdoc.analyze(CHATS):
+        now = solved[0][1]
+        stage = now.rehearsal
+        assert stage is not None
+        larger = dataclasses.replace(stage.pool, tokens=stage.pool.tokens * 10)
+        few = dataclasses.replace(stage.setup, max_num_seqs=8)
+        now.__dict__["rehearsal"] = dataclasses.replace(stage, pool=larger, setup=few, unchanged=None)
+        told = scaled(advice, now)
+        assert told.predicted["in_time"] >= 0.99 > told.predicted["in_time_before"] and told.predicted["survives"]
+
+
+@pytest.mark.parametrize(("tokens", "helps"), [(600_000, True), (None, False)])
+def test_a_pool_that_is_given_back_is_replayed(
+    tokens: int | None, helps: bool, solved: list[tuple[Diagnosis, Situation]]
+) -> None:
+    values = {} if tokens is None else {"pool_after": tokens}
+    advice = Action("move-the-neighbour", "Move the other process", "", "", {}, "", values=values)
+    with oomdoc.analyze(CHATS):
+        told = refilled(advice, solved[0][1])
+    assert (told.predicted.get("in_time", 0.0) > 0.95) is helps and ("600,000 tokens" in told.proof) is helps
+    assert helps or told is advice
 
 
 def test_two_flags_that_serve_only_together_are_told_together(tmp_path: Path) -> None:

@@ -131,8 +131,15 @@ def _moved(
         available = available - _difference(new, old)
     planned = "graphs" in budget_rule(after.version, after.generation).also
     if not same_graphs and planned and graphs_estimated(runner_by(model, setup, after.version), after.version):
-        old = graph_bytes(enforce_eager=ran.enforce_eager, max_num_seqs=before.max_num_seqs, estimated=True)
-        new = graph_bytes(enforce_eager=setup.enforce_eager, max_num_seqs=after.max_num_seqs, estimated=True)
+        old, new = (
+            graph_bytes(
+                enforce_eager=each.enforce_eager,
+                max_num_seqs=made.max_num_seqs,
+                draft_tokens=each.speculation.tokens,
+                estimated=True,
+            )
+            for each, made in ((ran, before), (setup, after))
+        )
         available = available - _difference(new, old)
     return available
 

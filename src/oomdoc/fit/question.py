@@ -15,7 +15,14 @@ from oomdoc.model.worksheet import Input
 from oomdoc.physics.adapters import read_adapters
 from oomdoc.physics.architecture import Model
 from oomdoc.physics.catalogue import find
-from oomdoc.physics.defaults import ANY_RELEASE, releases_meant, rule_releases, show_release, version_number
+from oomdoc.physics.defaults import (
+    ANY_RELEASE,
+    releases_meant,
+    releases_serving,
+    rule_releases,
+    show_release,
+    version_number,
+)
 from oomdoc.physics.expect import Known, stage_layouts
 from oomdoc.physics.gpus import find_gpu
 from oomdoc.physics.interval import Interval, point, printed
@@ -173,7 +180,7 @@ def _setup(
     version = given.engine_version or (logged.engine.version if logged.engine else None)
     if version is None and given.available_kv is not None:
         version = ANY_RELEASE  # the figure is of a server that has run, whichever its release
-    meant = releases_meant(version) if version else ()
+    meant = releases_serving(releases_meant(version), model.family) if version else ()
     if meant:
         values["version"], values["releases"] = meant[-1], meant
     elif version and (number := version_number(version)) is not None:
@@ -363,10 +370,11 @@ def _ran(logged: Logged, setup: Setup) -> Setup:
     assert logged.engine is not None
     flags = {name: flag.value for name, flag in logged.engine.flags.items()}
     ran = setup_of(flags, logged.engine.version, logged.engine.generation)
+    meant = releases_meant(logged.engine.version) if logged.engine.version else ()
     return replace(
         ran,
         version=ran.version if ran.version is not None else setup.version,
-        releases=releases_meant(logged.engine.version) if logged.engine.version else setup.releases,
+        releases=meant if meant and not set(meant) >= set(setup.releases) else setup.releases,
         generation=ran.generation or setup.generation,
         # the format that the model's name tells is not repeated by a setup
         quantization=ran.quantization if ran.quantization == setup.quantization else None,
@@ -433,7 +441,7 @@ def _doubts(model: Model, setup: Setup, measured: Measured | None, told: str | N
         found.append(
             "the engine's version is not known: the newest release that was read is assumed (--engine-version)"
         )
-    elif setup.releases == rule_releases():
+    elif len(setup.releases) > 1 and setup.releases[-1] == rule_releases()[-1]:
         found.append(
             "the engine's version is not known: the figures hold the rules of every release from "
             f"{show_release(setup.releases[0])} to {show_release(setup.releases[-1])} (--engine-version)"

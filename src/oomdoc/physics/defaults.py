@@ -102,6 +102,36 @@ def releases_meant(text: str) -> tuple[int, ...]:
     return tuple(sorted({first, last, *(each for each in every if first < each < last)}))
 
 
+def releases_serving(meant: tuple[int, ...], family: str) -> tuple[int, ...]:
+    """Of the releases whose rules may be meant, those in which the engine knows the family: the rule that held when it came, and later ones.
+
+    >>> releases_serving((17_000, 20_000, 29_000, 32_000), "qwen4_exp_text"), releases_serving((17_000, 20_000), "llama")
+    ((29000, 32000), (17000, 20000))
+    >>> releases_serving((17_000, 20_000), "gemma4_text"), releases_serving((17_000,), "qwen4_exp_text")
+    ((17000, 20000), (17000,))
+    """
+    first = _served_since().get(family, 0)
+    return tuple(each for nth, each in enumerate(meant) if nth + 1 == len(meant) or meant[nth + 1] > first)
+
+
+@cache
+def _served_since() -> dict[str, int]:
+    return {
+        family: version_number(since) or 0 for since, families in _raw()["served_since"].items() for family in families
+    }
+
+
+def release_weights(releases: tuple[int, ...]) -> tuple[float, ...]:
+    """How many minor releases each rule stands for, until the next rule of all: any release is as likely as another. A patch's rule: half.
+
+    >>> release_weights((11_000, 12_000, 17_000, 20_000, 20_001))
+    (0.5, 3, 3, 0.5, 2)
+    """
+    every = (*rule_releases(), (version_number(NEWEST_READ) or 0) // 1000 * 1000 + 1000)
+    after = [next((each for each in every if each > one), one + 1000) for one in releases]
+    return tuple(max(0.5, each // 1000 - one // 1000) for one, each in zip(releases, after, strict=True))
+
+
 @cache
 def rule_releases() -> tuple[int, ...]:
     """The releases from which on something is computed in another way, from the first without V0 to the newest that was read."""

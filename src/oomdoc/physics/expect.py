@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from oomdoc.physics.adapters import adapter_bytes
 from oomdoc.physics.architecture import FULL, LATENT, Cache, Model
 from oomdoc.physics.budget import Budget, over_releases, plan_budget
-from oomdoc.physics.defaults import (
-    budget_rule,
-)
+from oomdoc.physics.defaults import budget_rule, release_weights
 from oomdoc.physics.interval import Interval, hull, smallest
 from oomdoc.physics.kv import kv_bytes_per_token
 from oomdoc.physics.planning import (
@@ -139,14 +137,14 @@ def _over(setup: Setup, each: list[Expected]) -> Expected:
         starts=starts.pop() if len(starts) == 1 else None,
         refusal=refusing.refusal,
         lacking_bytes=hull(lacking) if lacking else None,
-        chance=_mean([one.chance for one in each]),
+        chance=_mean([one.chance for one in each], release_weights(setup.releases)),
     )
 
 
-def _mean(chances: list[float | None]) -> float | None:
+def _mean(chances: list[float | None], weights: tuple[float, ...]) -> float | None:
     """Each release as likely as the next; None where one of them says nothing."""
-    known = [each for each in chances if each is not None]
-    return sum(known) / len(known) if len(known) == len(chances) else None
+    known = [each * weight for each, weight in zip(chances, weights, strict=True) if each is not None]
+    return sum(known) / sum(weights) if len(known) == len(chances) else None
 
 
 def _expected(model: Model, setup: Setup, total_bytes: Interval, device: str, known: Known) -> Expected:
@@ -260,6 +258,7 @@ def _budget(
     graphs = known.graph_bytes or graph_bytes(
         enforce_eager=setup.enforce_eager,
         max_num_seqs=filled.max_num_seqs,
+        draft_tokens=setup.speculation.tokens,
         estimated=planned,
         tp=tp * setup.pipeline_parallel_size,
         device=device,

@@ -207,9 +207,19 @@ def setup_of(told: Recording, pool: Pool, assumptions: list[str]) -> Setup:
         max_model_len=int(longest) if longest else None,
         watermark_blocks=int(usable * V0_WATERMARK) if generation == "V0" else 0, chunked_prefill=chunked, prefill_first=generation == "V0" and not chunked,
         whole_prompt_must_fit=generation == "V0" or (engine.get("version_number") or 0) >= WHOLE_PROMPT_FROM,
-        prefix_caching=bool(engine.get("prefix_caching")), policy="priority" if flags.get("scheduling_policy") == "priority" else "fcfs",
+        prefix_caching=caches_prefixes(told), policy="priority" if flags.get("scheduling_policy") == "priority" else "fcfs",
         callers=callers,
     ), told.speed)  # fmt: skip
+
+
+def caches_prefixes(told: Recording) -> bool:
+    """Whether blocks keep their content for others: what a flag or the release says; where neither is told, a V1 engine does, and any
+    engine whose counters or answers tell of tokens that were found.
+    """
+    stated = told.engine.get("prefix_caching")
+    if stated is not None:
+        return bool(stated)
+    return told.engine.get("generation") != "V0" or bool(told.hit_share) or bool((told.cached_tokens > 0).any())
 
 
 def changed_setup(setup: Setup, changes: Mapping[str, Any], pool: Pool, generation: str | None) -> Setup:
@@ -297,7 +307,7 @@ def _unknown(told: Recording, prefix_tokens: int) -> list[str]:
         unknown.append(
             "usage over time: no statistics lines and too few metrics, so nothing to check the replay against"
         )
-    if told.engine.get("prefix_caching") and not prefix_tokens:
+    if caches_prefixes(told) and not prefix_tokens:
         if told.cached_tokens.any():
             unknown.append(
                 "who shares a prefix with whom: cached tokens cost no time, and every request counts its own blocks"

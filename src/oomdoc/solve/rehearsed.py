@@ -35,7 +35,7 @@ SOONER, MOST_FOR_SOONER = (
 MOST_REPLICAS = 16
 IN_TIME = "begun within 10 s, then 5 tokens a second"
 FEW = 0.01  # share of the requests: a difference below it is none that a replay can tell
-_ALL = 0.99  # share of the requests in time from which nothing more is tried
+ALL = 0.99  # share of the requests in time from which nothing more is tried
 MOST_REPLAYED = 4  # pieces of advice that size the pool where something else ran out
 _SIZES_POOL = frozenset(
     {
@@ -116,7 +116,7 @@ def rehearsed(actions: list[Action], now: Situation) -> list[Action]:
         result = _run(stage, flags)
         known[_key(flags)] = result
         left -= 1
-        told.append(action if result is None else _proven(action, flags, result, before, stage))
+        told.append(action if result is None else proven(action, flags, result, before, stage))
     together = _together(stage, now, told, before, known, max(6, left // 2))
     if together is not None:
         told.insert(0, together)
@@ -205,7 +205,7 @@ def _together(
     levers = _levers(now, told)
     made: dict[str, Any] = {}
     best, alone = before, before
-    while len(made) < _MOST_TOGETHER and best.in_time < _ALL and left > 0:
+    while len(made) < _MOST_TOGETHER and best.in_time < ALL and left > 0:
         others = [name for name in levers if name not in made]
         options: list[tuple[Result, dict[str, Any]]] = []
         for added in (*combinations(others, 1), *(combinations(others, 2) if not made else ())):
@@ -243,7 +243,7 @@ def _together(
         {name: was for name in made if (was := stated(name, now)) is not None},
         when="after-load-test" if any(levers[name][2] != "now" for name in made) else "now",
     )  # fmt: skip
-    return _proven(action, made, best, before, stage)
+    return proven(action, made, best, before, stage)
 
 
 def _run(stage: Rehearsal, changes: Mapping[str, Any]) -> Result | None:
@@ -296,7 +296,7 @@ def _least(
         {"max_num_seqs": low}, "`vllm:num_preemptions_total` stops rising under the same load",
         {} if (was := stated("max_num_seqs", now)) is None else {"max_num_seqs": was},
     )  # fmt: skip
-    return _proven(action, action.changes, best, before, stage)
+    return proven(action, action.changes, best, before, stage)
 
 
 def _overload(stage: Rehearsal, now: Situation, before: Result) -> list[Action]:
@@ -346,10 +346,12 @@ def scaled(action: Action, now: Situation) -> Action:
     if stage is None or action.changes:
         return action
     before = stage.run({})
-    if before.survives or before.in_time >= _ALL:
+    if before.in_time >= ALL:
         return action
     most = action.values.get("maximum")
-    count, result = _fewest(stage, 2, int(most) if most and most >= 2 else MOST_REPLICAS)
+    # where it is a cap that makes the queue, each server's pool has room from the start, and only who is in time tells
+    least = ALL if before.survives else 0.0
+    count, result = _fewest(stage, 2, int(most) if most and most >= 2 else MOST_REPLICAS, in_time=least)
     if result is None:
         return action
     return dataclasses.replace(
@@ -360,11 +362,27 @@ def scaled(action: Action, now: Situation) -> Action:
     )
 
 
-def _fewest(stage: Rehearsal, least: int, most: int) -> tuple[int, Result | None]:
-    """The fewest servers of which each holds its part of the traffic and leaves the margin, with what one came to; None where none does."""
+def refilled(action: Action, now: Situation) -> Action:
+    """Advice that is no flag and gives the pool back what was taken of it (`pool_after`, tokens), on the recorded traffic."""
+    stage, tokens = now.rehearsal, action.values.get("pool_after")
+    if action.changes or stage is None or not tokens:
+        return action
+    before = stage.run({})
+    result = None if before.survives else _run(stage, {"num_gpu_blocks_override": int(tokens) // stage.pool.block_size})
+    if result is None:
+        return action
+    said = f"{_hint(stage)}replayed with {int(tokens):,} tokens of pool, the recorded traffic {_outcome(result, before)}{stage.error}"
+    return dataclasses.replace(
+        action, predicted={**action.predicted, **_figures(result, before, stage)}, proof=_adds(action, said).proof
+    )
+
+
+def _fewest(stage: Rehearsal, least: int, most: int, *, in_time: float = 0.0) -> tuple[int, Result | None]:
+    """The fewest servers of which each holds its part of the traffic, leaves the margin and has so many in time, with what one came to;
+    None where none does."""
     for count in range(least, most + 1):
         result = stage.part(1 / count)
-        if result.survives and result.peak_used <= 1 - MARGIN:
+        if result.survives and result.peak_used <= 1 - MARGIN and result.in_time >= in_time:
             return count, result
     return most, None
 
@@ -438,7 +456,8 @@ def _figures(result: Result, before: Result, stage: Rehearsal) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _proven(action: Action, changes: Mapping[str, Any], result: Result, before: Result, stage: Rehearsal) -> Action:
+def proven(action: Action, changes: Mapping[str, Any], result: Result, before: Result, stage: Rehearsal) -> Action:
+    """The action with what the recorded traffic came to under its changes."""
     flags = " ".join(f"{spelled(name)} {value}" for name, value in changes.items())
     part = (
         f" ({stage.requests:,} of {stage.of:,} requests, those around the incident)" if stage.of > MOST_REQUESTS else ""

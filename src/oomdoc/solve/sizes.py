@@ -122,6 +122,18 @@ def _tokens(size: Interval) -> str:
     return high if count(size.hi) == low else f"{low} to {high}"
 
 
+def _twice(action: Action, room: float) -> Action:
+    """`raise-the-limit` of a load that was cut short and whose weights stand nowhere: how much was still to come, nobody knows."""
+    need = math.ceil(2 * room / GIB) * GIB
+    return dataclasses.replace(
+        action,
+        do=f"Raise the container's memory limit to {show_bytes(need)} or more, or lower what the server keeps on the host",
+        why=f"{action.why}; it had not come up, and nothing tells what the weights take that were still to come: the host holds them, the "
+        "loader's copy of a file of them, the KV pool and about a GiB for each process",
+        values={**action.values, "need": need, "limit": room},
+    )
+
+
 def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
     """`raise-the-limit` by what loading takes of the host, where the server was ended before it came up."""
     row = (now.store.rows_of("SELECT coalesce(kill_limit_bytes, memory_limit_bytes) AS room FROM host") or [{}])[0]
@@ -143,7 +155,7 @@ def host_need(actions: Sequence[Action], now: Situation) -> list[Action]:
         )  # the CPU backend does not print what it loaded
         pool = engine.get("kv_cache_memory_bytes") or engine.get("kv_available_bytes") or 0
         if not weights:
-            return [*actions]
+            return [_twice(action, room) if action.id == "raise-the-limit" else action for action in actions]
         terms += [("weights", weights * ranks), ("the loader's copy of them", min(weights, SHARD_BYTES) * ranks)]
         terms += [("KV pool", pool * ranks)] if pool else []
         terms.append(

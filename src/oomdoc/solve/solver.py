@@ -16,10 +16,11 @@ from oomdoc.model.worksheet import Solved
 from oomdoc.physics.budget import round_utilization_up
 from oomdoc.physics.defaults import default_of
 from oomdoc.solve.advice import not_helping
+from oomdoc.solve.capped import uncapped
 from oomdoc.solve.guard import changed, guard, spelled
 from oomdoc.solve.launch import argument, command
 from oomdoc.solve.predict import Prediction, at_failure, at_start
-from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, rehearsed, scaled, slower, slower_by
+from oomdoc.solve.rehearsed import later, more_in_time, on_traffic, refilled, rehearsed, scaled, slower, slower_by
 from oomdoc.solve.situation import Situation, stated
 from oomdoc.solve.sizes import ROOM_BYTES, formats_that_fit, host_need, solved_number
 from oomdoc.units import count, show_bytes
@@ -47,7 +48,8 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         first, *others = diagnosis.actions
         diagnosis = dataclasses.replace(diagnosis, actions=(scaled(first, now), *others))
     if diagnosis.cause in _NO_FLAG_HELPS:
-        return _staged(diagnosis, now)
+        made = uncapped(diagnosis, now)
+        return _staged(diagnosis, now) if made is diagnosis else _with_command(_staged(made, now), now)
     refused: list[NotHelping] = []
     actions: list[Action] = []
     seen = now.device.get("devices")
@@ -66,6 +68,7 @@ def solve(diagnosis: Diagnosis, now: Situation) -> Diagnosis:
         # what says by how much stands for the rule's general advice
         if any(action.id in _SAYS_HOW_MANY or _MORE_POOL & action.changes.keys() for action in actions):
             actions = [action for action in actions if action.id != "more-pool"]
+    actions = [refilled(action, now) for action in actions]
     # what users feel comes first: requests done in time, how soon they are, then how much of the pool is left
     most = max((_in_time(action) for action in actions), default=0.0)
     actions.sort(key=lambda action: _place(action, most))
