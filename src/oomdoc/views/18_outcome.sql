@@ -71,6 +71,8 @@ WITH failed AS (
     FROM cluster_event e
     JOIN main.relation r ON r.of_table = 'cluster_event' AND r.source = e.source AND r.line = e.line
     WHERE e.reason = 'Evicted' AND r.whose = 'own'
+      -- who makes nodes anew takes a pod down by plan (Karpenter: `Evicted pod: Drifted`): where one that served was started behind it, it was moved
+      AND NOT (e.message LIKE 'Evicted pod: %' AND coalesce(e.t < (SELECT max(t) FROM engine_start WHERE served), false))
     UNION ALL SELECT c.source || ':' || c.line, false, by_itself, w.life FROM container_end c LEFT JOIN ended_with w USING (source, line)
       WHERE (last_reason IN ('OOMKilled', 'Error', 'Evicted') AND NOT orderly AND NOT another_day) OR reason IN ('OOMKilled', 'CrashLoopBackOff')
     -- who runs jobs ended one that had run for as long as it might
