@@ -89,8 +89,8 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
         for group in [name for name in row if name.startswith(prefix) and name != column]:
             row[column] = size_in_bytes(row.pop(group))
-    for group in [name for name in row if name.startswith("process") and name != "process"]:
-        row["process"] = row.pop(group) or row.get("process")
+    for group in [name for name in row if name[:-1] in ("process", "device")]:
+        row[group[:-1]] = row.pop(group) or row.get(group[:-1])
     row["kind"] = kind
     told = row.pop("stamp", None)
     stamp = parse_time(told) if told else boot_free_time(match.string)
