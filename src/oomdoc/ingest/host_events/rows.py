@@ -65,9 +65,8 @@ def size_in_bytes(printed: str) -> int | None:
 def size_of_df(printed: str) -> str:
     """A size as `df` prints it, with its unit: a bare number is KiB."""
     if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
-        return (
-            f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
-        )
+        # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        return f"{printed} B"
     return printed if printed[-1].isalpha() else f"{printed} kB"
 
 
