@@ -273,7 +273,7 @@ TOPICS: tuple[Topic, ...] = (
         r"\b(?:none|nothing|not one|no request) (?:was |is |were |got |gets |has been |have been |of them (?:was |is |were )?)?(?:answered|returned|comes? back|came back|completes?|completed|finish(?:es|ed)?)\b",
         r"\bnever (?:answer\w*|return\w*\b(?! (?:a |any |the |its |one )?(?:single )?(?:bytes?|memory|v?ram|[kmg]i?b|pages?|blocks?)\b)|respond\w*|comes? back|complet\w*|finish\w*)\b|\b(?:hangs?|hung) (?:forever|indefinitely|until|for \d|after)",
         r"\b(?:still|keeps?) (?:waiting|hanging|pending|loading) (?:after|for) \d",
-        r"\b(?:every|all|each) (?:\w+ ){0,3}?(?:calls?|requests?|queries|query|completions?|prompts?)\b(?! (?:that|may|might|can|could|would|should|will)\b)[^.;]{0,30}\b(?:times? out|timed out|(?:ends?|ended|fail(?:s|ed)?|comes? back|came back) (?:with|in|as) (?:an? )?(?:time-?outs?|408|504))\b",
+        r"\b(?:every|all|each) (?:\w+ ){0,3}?(?:calls?|requests?|queries|query|completions?|prompts?)\b(?! (?:that|may|might|can|could|would|should|will)\b)[^.;]{0,30}\b(?:times? out|timed out|(?:runs?|ran|running) into (?:\w+ ){0,2}?(?:\d+ ?s(?:ec\w*)? )?(?:\w+ )?time-?outs?|(?:ends?|ended|fail(?:s|ed)?|comes? back|came back) (?:with|in|as) (?:an? )?(?:time-?outs?|408|504))\b",
         # memory that is not given back
         unless=r"\b(?:answer key|no response (?:body|format|schema))\b|\b[\d.,]+ ?[KMGT]i?B\b.{0,160}\bnever comes? back\b|\b(?:memory|v?ram)\b.{0,120}\bnever comes? back\b|^\W{0,3}and never comes? back\b",
         deniable=False,
