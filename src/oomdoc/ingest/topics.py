@@ -264,7 +264,7 @@ TOPICS: tuple[Topic, ...] = (
         # a speed that dies from so much to so much is a figure that falls
         r"|\b(?:dies|died),? (?:down )?(?:from|to) (?:about |around |~ ?)?\d"
         r"|\b(?:talks?|speaks?|warns?|mentions?|says something) (?:of|about)(?: \w+){0,2} oom\b"
-        r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
+        r"|(?:是不是|是否|会不会|难道)[^，。！；]{0,12}(?:显存|内存|OOM)|(?:网上|有人|据|听)说[^，,。！；]{0,12}(?:显存|内存|OOM)|\b(?:signal )?terminated program \w+",
     ),
     _topic(
         "unanswered",

@@ -76,10 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "reboot", "systemd", ("reboot", "powering down", "systemd-shutdown"),
-        (
-            r"reboot: Restarting system|has been rebooted, boot id|systemd-shutdown\[1\]|^reboot\s+system boot",
-            r"System is (?:rebooting|powering down)|system will (?:reboot|power off) now",
-        ),
+        (r"reboot: Restarting system|has been rebooted, boot id|systemd-shutdown\[1\]|^reboot\s+system boot|System is (?:rebooting|powering down)|system will (?:reboot|power off) now",),
         event("reboot"),
         "systemd-logind[611]: System is rebooting.",
         "Node node-b has been rebooted, boot id: 0a1b",
