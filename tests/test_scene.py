@@ -340,6 +340,32 @@ def test_whose_container_the_kernel_emptied(
     assert any(ref.startswith("dmesg.txt:") for item in told.set_aside for ref in item.refs) is not own
 
 
+@pytest.mark.parametrize(
+    ("told", "own"),
+    [
+        ("2026-11-24T09:20:05.310Z container die 77ab01c2d3e4 (exitCode=137, image=registry/etl:2, name=nightly-etl)", False),
+        ("2026-11-24T09:20:04.310Z container oom 77ab01c2d3e4 (name=nightly-etl)", False),
+        # seconds later, or of a container that ended by itself
+        ("2026-11-24T09:20:09.310Z container die 77ab01c2d3e4 (exitCode=137, image=registry/etl:2, name=nightly-etl)", True),
+        ("2026-11-24T09:20:05.310Z container die 77ab01c2d3e4 (exitCode=0, image=registry/etl:2, name=nightly-etl)", True),
+    ],
+)  # fmt: skip
+def test_a_kill_at_the_second_of_another_containers_end_is_that_containers(
+    tmp_path: Path, told: str, own: bool
+) -> None:
+    beside = "2026-11-24T08:59:58.100Z container start 3f2b8ea0b9d5 (image=vllm/vllm-openai:v0.13.0, name=chat)"
+    (tmp_path / "events.txt").write_text(f"{beside}\n{told}\n")
+    (tmp_path / "dmesg.txt").write_text(
+        kill("Tue Nov 24 09:20:04 2026", "python3", "/system.slice/docker-55.scope", 2210, 9 << 20, 9 << 20)
+    )
+    (tmp_path / "vllm.log").write_text(log())
+    with tables(tmp_path) as analysis:
+        _, rows = analysis.sql(
+            "SELECT DISTINCT whose FROM main.relation WHERE of_table = 'host_event' AND source = 'dmesg.txt'"
+        )
+        assert rows == [("own" if own else "foreign",)]
+
+
 def test_a_log_that_failed_is_not_held_against_a_server_that_is_set_aside_itself(tmp_path: Path) -> None:
     """The size of a card of another node, where another model is served, says nothing of the card that failed."""
     failed = (

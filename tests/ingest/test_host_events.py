@@ -68,6 +68,9 @@ def test_every_kind_is_explained() -> None:
         "Node 0 MemTotal:        8874196 kB",
         "users often write out of memory into a prompt",
         "slot exit in 135 s",
+        "pcieport 0000:40:01.1: pciehp: Slot(9): Link Down",
+        "infiniband mlx5_2: port 1 state change DOWN -> INIT",
+        "bnxt_en 0000:02:00.0 eth5: NIC Link is Up, 25000 Mbps full duplex",
     ],
 )
 def test_near_misses_are_no_events(line: str) -> None:

@@ -209,3 +209,25 @@ CONTAINERS = (
 )
 def test_a_list_of_containers(text: str, ids: list[str]) -> None:
     assert [row["container_id"] for row in rows(text, "container", "list.txt")] == ids
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ("# sampler of the hour: date pid rss_kB threads args", 3),
+        ("date pid rss_kB threads args", 3),
+        ("# date pid rss_kB threads args", 3),
+        # a comment with too few words behind its colon names no columns
+        ("# sampler of the hour: pid rss_kB", 0),
+    ],
+)
+def test_a_comment_names_the_columns_below_it(head: str, told: int) -> None:
+    body = "".join(
+        f"2026-02-03 0{hour}:00  77  {size}  41 python3 serve.py --port 80\n"
+        for hour, size in enumerate((3000, 4000, 5000), 5)
+    )
+    found = [row for row in rows(f"{head}\n{body}", "process_memory") if "(pid 77)" in (row["name"] or "")]
+    # the day and its clock are one moment, under one name
+    assert [(row["t"], row["bytes"]) for row in found] == [
+        (1770094800.0 + 3600 * at, size * 1024) for at, size in enumerate((3000, 4000, 5000))
+    ][:told]

@@ -399,13 +399,13 @@ _ALL = (
     ),
     _table(
         "host_event",
-        "one row per statement of the kernel, container runtime or Ray about host memory, shared memory or a device error",
+        "one row per statement of the kernel, container runtime or Ray about host memory, shared memory, a device error or a lost link",
         Column("t", "DOUBLE", "epoch seconds; NULL = only seconds since boot"),
         Column(
             "kind",
             "VARCHAR",
             "cgroup-oom-kill, node-oom-kill, cgroup-oom-count, ray-memory-kill, slurm-oom-kill, "
-            "bus-error, shm-full, host-alloc-failed, pinned-alloc-failed, segfault, xid, reboot, killed-by-operator",
+            "bus-error, shm-full, host-alloc-failed, pinned-alloc-failed, segfault, xid, link-down, reboot, killed-by-operator",
         ),
         Column("process", "VARCHAR", "victim's name"),
         Column("pid", "BIGINT", "victim's pid"),
@@ -414,7 +414,7 @@ _ALL = (
         Column("count", "BIGINT", "how often, where the line counts; Xid code for kind xid"),
         Column("text", "VARCHAR", "head of the line"),
         Column("memory_group", "VARCHAR", "memory group of the victim or of the counters, as printed"),
-        Column("device", "VARCHAR", "PCI address of the device that an Xid names"),
+        Column("device", "VARCHAR", "PCI address of the device that an Xid names; network interface that is down"),
         Column("uptime_s", "DOUBLE", "seconds since boot, where the line has no date"),
     ),
     _table(

@@ -154,9 +154,9 @@ PATTERNS: tuple[Pattern, ...] = (
         "[E101 10:00:00 ProcessGroupNCCL.cpp:629] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)",
     ),
     _error(
-        "stalled-broadcast", "vllm", ("shared memory broadcast block found", "No available block found in", "Engine iteration timed out", "Watchdog timeout (self.watchdog"),
-        r"(?P<text>No available (?:shared memory broadcast )?block found in .*|Engine iteration timed out\..*|Watchdog timeout \(self\.watchdog_timeout=\d.*)", "hang",
-        "[2027-03-02 04:05:06 TP3] Watchdog timeout (self.watchdog_timeout=240)",
+        "stalled-broadcast", "vllm", ("shared memory broadcast block found", "No available block found in", "Engine iteration timed out", "atchdog timeout (self.watchdog"),
+        r"(?P<text>No available (?:shared memory broadcast )?block found in .*|Engine iteration timed out\..*|(?:Scheduler w|W)atchdog timeout \(self\.watchdog_timeout=\d.*)", "hang",
+        "[2027-03-02 04:05:06 TP3] Watchdog timeout (self.watchdog_timeout=240)", "[2027-03-02 04:05:06 TP3] Scheduler watchdog timeout (self.watchdog_timeout=90, self.soft=False)",
         "No available shared memory broadcast block found in 60 seconds. This typically happens",
         "No available block found in 60 second. ",
         "Engine iteration timed out. This should never happen!",

@@ -241,9 +241,8 @@ def matches(head: Head) -> bool:
         return False
     if container_stats.JSON.match(lines[0]):
         return True
-    if any(_OTHERS.match(line) or container_stats.HEADER.match(line) for line in lines[:_HEAD_LINES]) and not any(
-        map(is_header, lines)
-    ):
+    others = any(_OTHERS.match(line) or container_stats.HEADER.match(line) for line in lines[:_HEAD_LINES])
+    if others and not any(map(is_header, lines)):
         return True
     if _SAMPLE_TIME.match(lines[0]) and all(_SAMPLE.match(line) or _SAMPLE_TIME.match(line) for line in lines[1:]):
         return True
@@ -293,9 +292,8 @@ def read(path: str, chunks: Iterable[Chunk]) -> Iterator[Batch]:
             if sample:
                 found = [("process_memory", {"t": at, **_process(sample["command"], sample["pid"], int(sample["kib"]) * KIB)})]  # fmt: skip
             for table, row in found:
-                rows.add(
-                    table, number, **({"t": called, **row} if called is not None and table == "process_memory" else row)
-                )
+                stamped = {"t": called} if called is not None and table == "process_memory" else {}
+                rows.add(table, number, **{**stamped, **row})
         if rows.count >= 20_000:
             yield from rows.take()
     for number, row in tops.rows():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from oomdoc.regexes import regex
 from oomdoc.scene import owner
 from oomdoc.scene.lives import Server
 from oomdoc.scene.lookups import placed_rows
@@ -18,6 +19,13 @@ KILL_LINES = 400
 """One kill of the kernel is at most so many lines: its header, some 20 of memory figures, a line for each process, the victim."""
 
 
+TOLD_WITHIN_S = 2.0
+"""Seconds between the kernel's line of a kill and the runtime's of the container that it ended: it is told at once, by clocks of one host."""
+KILLED = 137
+_OF_CONTAINER = regex(r" \(\S+\)$")
+"""The image behind a container's name: the line is a runtime's."""
+
+
 def bind_kills(
     store: Tables, server: Server, relation: Relation, containers: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[str, Any], ...]:
@@ -28,6 +36,7 @@ def bind_kills(
     # an event and the kernel's own lines tell of one kill: what its memory group says holds for both
     grouped = {victim(kill["whole"]): kill["whole"] for kill in reported if kill["whole"]["memory_group"]}
     shown = [owner.of_kill(kill["whole"], server).whose for kill in reported if _shows_whose(kill["whole"])]
+    ends = _told_ends(store, server, reported)
     kept: list[tuple[str, Mapping[str, Any]]] = []
     for kill in reported:
         whole = kill["whole"]
@@ -35,6 +44,8 @@ def bind_kills(
         bond = owner.of_kill(same or whole, server)
         if bond.whose == OWN and (own := _container_of(whole, containers)) is not None:
             bond = owner.of_container(own, server)
+        elif bond.whose == OWN and _at_the_end_of_another(whole, ends) and not owner.shows_identity(whole, server):
+            bond = Bond(FOREIGN, "a kill at the second at which a runtime tells of the end of another container")
         elif bond.whose == OWN and whole["t"] is None and not _shows_whose(whole) and shown and set(shown) == {FOREIGN}:
             bond = Bond(FOREIGN, "a text speaks of a kill, and those that are shown are of others")
         elif (
@@ -54,6 +65,29 @@ def bind_kills(
             relation.note("host_event", row, bond, whole["text"] or "", whole)
     tied = any(whose == OWN for whose, _ in kept)  # beside a kill that is the server's, one of nobody explains nothing
     return tuple({**whole, "whose": whose} for whose, whole in kept if whose != UNKNOWN or not tied)
+
+
+def _told_ends(store: Tables, server: Server, reported: Sequence[Mapping[str, Any]]) -> Sequence[tuple[float, str]]:
+    """When a runtime tells that a container ended by a kill, and whose container it is."""
+    kills = [kill["whole"] for kill in reported]
+    named = [kill for kill in kills if kill["pid"] is None and kill["memory_group"] is None and kill["process"]]
+    exits = [
+        row
+        for row in placed_rows(store, "process_exit", "source, line, t, name, exit_code")
+        if row["exit_code"] == KILLED and _OF_CONTAINER.search(row["name"] or "")
+    ]
+    told = [(row["t"], owner.of_kill(row, server)) for row in named] + [
+        (row["t"], owner.of_exit(row, server)) for row in exits
+    ]
+    return [(t, bond.whose) for t, bond in told if t is not None]
+
+
+def _at_the_end_of_another(kill: Mapping[str, Any], ends: Sequence[tuple[float, str]]) -> bool:
+    """Whether at the second of a kernel's kill nothing but containers of others is told to have ended."""
+    if kill["t"] is None or kill["pid"] is None or kill["kind"] != "cgroup-oom-kill":
+        return False
+    then = {whose for t, whose in ends if abs(t - kill["t"]) <= TOLD_WITHIN_S}
+    return then == {FOREIGN}
 
 
 def _shows_whose(kill: Mapping[str, Any]) -> bool:

@@ -21,7 +21,8 @@ WITH said AS (
     concat_ws(': ', exception, text), false, kind IS NOT DISTINCT FROM 'hang' FROM log_error
   UNION ALL SELECT source, line, t, process, rank, 'exit',
     -- beside the log an exit status of 0 is no failure; in it a worker that ends with 0 follows from one
-    CASE WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
+    -- what the server's own watchdog killed had hung before
+    CASE WHEN (source, line) IN (SELECT (source, line) FROM watchdog_end) THEN 0 WHEN exit_code IN (-9, -7, -11, -6, 137) THEN 2 WHEN exit_code = 0 AND source NOT IN (SELECT source FROM engine_start) THEN -1
       ELSE 0 END,
     concat('process ', name, ' ended', ' with exit code ' || exit_code), exit_code IS NULL, false FROM process_exit
   -- an engine shows the step that it was at only when that failed

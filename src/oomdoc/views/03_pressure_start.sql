@@ -13,6 +13,8 @@ WITH stat AS (
   FROM engine_stat x
   JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line
   WHERE x.kv_used IS NOT NULL
+    -- of a life that was pressed before its traffic came, what came after tells
+    AND NOT coalesce(x.t <= (SELECT until_t FROM launch_press l WHERE l.start_id = s.start_id), false)
 ), warned AS (
   SELECT s.start_id, min_by(x.source || ':' || x.line, x.line) AS ref, min(x.t) AS t
   FROM preemption x JOIN engine_start s ON s.source = x.source AND x.line BETWEEN s.first_line AND s.last_line

@@ -101,7 +101,8 @@ folded AS (
     count(*) FILTER (exit_code IN (-7, 135)) AS sigbus,
          min(source || ':' || line) FILTER (exit_code IN (-7, 135)) AS sigbus_ref
   FROM (
-    SELECT exit_code, source, line FROM process_exit WHERE exit_code IN (-9, 137, -7, 135)
+    SELECT exit_code, source, line FROM process_exit
+    WHERE exit_code IN (-9, 137, -7, 135) AND (source, line) NOT IN (SELECT (source, line) FROM watchdog_end)
     UNION ALL
     -- a container ends with its first process, and with its signal
     SELECT exit_code, source, line FROM container WHERE exit_code = 135

@@ -1,4 +1,4 @@
--- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either, and readings of the pool are left out where somebody waited and all of them are of other hours, or up to the end of a press that was over days before the last
+-- says: how hard live traffic pressed on the KV pool, from statistics lines and metrics together; no row without either, and readings of the pool are left out where somebody waited and all of them are of other hours, or up to the end of a press that was over days before the last or belongs to the launch of a server
 -- scope: incident
 -- samples: points with a usage
 -- share_pinned: share of them at 95 % or more
@@ -90,6 +90,7 @@ WITH moved AS (
   SELECT max(t) FILTER (kv_used >= $pool_crowded AND waiting > 0) AS until, max(t) AS last FROM reading
 ), point AS (
   SELECT * FROM reading WHERE NOT (SELECT so FROM elsewhere) AND NOT coalesce((SELECT last - until > $long_past_s AND t <= until FROM pressed), false)
+    AND NOT coalesce(t <= (SELECT max(until_t) FROM launch_press), false)
 ), stepped AS (
   -- in the order of sources and lines, which is theirs already: to part them by source first costs as much again
   SELECT *, CASE WHEN lag(source) OVER w = source THEN lag(running) OVER w END AS running_before,

@@ -6,7 +6,7 @@ WITH own AS (
   SELECT o.outcome, o.ref, i.start_id FROM focus f JOIN incident i ON i.incident = f.incident LEFT JOIN outcome o ON o.start_id = i.start_id
 ), worst AS (
   -- without an incident the gravest of its lives speaks
-  SELECT outcome, ref
+  SELECT outcome, ref, start_id
   FROM outcome
   ORDER BY list_position(['refused', 'died', 'ended', 'stuck', 'degraded', 'grew', 'starting', 'not-told', 'served'], outcome), start_id
   LIMIT 1
@@ -49,7 +49,10 @@ WITH own AS (
   SELECT 0 AS place, 'stuck' AS outcome, ref FROM standstill WHERE coalesce((SELECT outcome FROM own), (SELECT outcome FROM worst)) IN ('degraded', 'served')
   UNION ALL SELECT 1, outcome, ref FROM own
   UNION ALL SELECT 2, outcome, ref FROM host
-  UNION ALL SELECT 3, outcome, ref FROM worst WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
+  UNION ALL SELECT 3, outcome, ref FROM worst
+    WHERE NOT EXISTS (FROM own WHERE start_id IS NOT NULL)
+      -- a log that shows no start and does not tell leaves the word to counters that do
+      AND NOT (outcome = 'not-told' AND start_id LIKE '%#0' AND EXISTS (FROM quiet WHERE outcome IS NOT NULL))
   UNION ALL SELECT 4, 'stuck', ref FROM standstill WHERE NOT EXISTS (FROM incident)
   UNION ALL SELECT 5, outcome, ref FROM quiet WHERE NOT EXISTS (FROM incident)
   UNION ALL SELECT 6, outcome, ref FROM box WHERE NOT EXISTS (FROM incident)

@@ -134,7 +134,7 @@ def fate(name: str) -> str:
 
     Statuses count as who asked sees them: 2xx is an answer; 408, 429, 499 and 5xx are none, and other 4xx are the caller's own.
 
-    >>> [fate(name) for name in ("http_200", "client_gave_up_504", "errors_5xx", "requests_in", "answered_per_min", "error_rate", "http_400")]
+    >>> [fate(name) for name in ("http_200", "client_gave_up_504", "errors_5xx", "http.requests", "answered_per_min", "error_rate", "http_400")]
     ['answered', 'failed', 'failed', 'sent', '', '', '']
     """
     words = pieces(name)
@@ -154,7 +154,7 @@ def fate(name: str) -> str:
         return "failed" if among <= _FAILED | _COUNTED | {"http", "client", "gateway"} else ""
     if among & _ANSWERED:
         return "answered" if among <= _ANSWERED | _COUNTED | {"http"} else ""
-    return "sent" if among & _SENT and among <= _SENT | _COUNTED else ""
+    return "sent" if among & _SENT and among <= _SENT | _COUNTED | {"http"} else ""
 
 
 _LASTING = regex(r"~?\s?(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)\s?(us|µs|ms|msec|s|sec|secs|seconds?|m|min|minutes)?")

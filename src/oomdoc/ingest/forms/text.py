@@ -57,6 +57,8 @@ class Layout:
         elif self.cut == "  ":
             return self._by_columns(line)
         elif self.cut == " ":
+            # a day and a clock under one name
+            line = _DAY_AND_CLOCK.sub("T", line) if _DAY_ALONE.match(" ".join(self.names[:2])) else line
             cells = line.split(None, len(self.names) - 1)
             if self.spans and len(words := line.split()) == len(self.names) + 1 and words[0].isdigit():
                 cells = words[1:]  # a printed data frame, as in `_by_columns`
@@ -86,6 +88,8 @@ class Layout:
         return found if len(cells) * 2 >= len(self.names) else None
 
 
+_DAY_ALONE = regex(r"(?i)(?:date|time|timestamp|ts|datetime|when) (?!(?:time|clock|hour|utc)\b)")
+_DAY_AND_CLOCK = regex(r"(?<=^\d{4}-\d\d-\d\d) (?=\d\d:\d\d(?::\d\d|\s))")
 _TWO_FIGURES = regex(r"[\d.,]+ ?[\w/%]{0,6}\s{2,}[\d.,]+(?: ?[\w/%]{1,6})?\s*$")
 
 
@@ -129,7 +133,8 @@ def is_rule(line: str) -> bool:
 def layouts(line: str) -> Iterator[Layout]:
     """Ways in which a line can be the header of a table."""
     text = line[:_LINE_CAP].lstrip("\ufeff").rstrip("\r\n")
-    text = re.sub(r"^#+\s*(?=[A-Za-z])", "", text) if text.startswith("#") else text
+    # a comment says what prints the rows, and behind a colon their names
+    text = re.sub(r"^#+\s*(?:[^:|,;\t]{3,100}:\s+(?=(?:\S+\s+){3}))?(?=[A-Za-z])", "", text) if text.startswith("#") else text
     plain = text.translate(_AS_ROW if _IN_RULE.match(text) else _BOXES)
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):

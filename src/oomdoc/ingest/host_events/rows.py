@@ -65,9 +65,8 @@ def size_in_bytes(printed: str) -> int | None:
 def size_of_df(printed: str) -> str:
     """A size as `df` prints it, with its unit: a bare number is KiB."""
     if printed.isdigit() and int(printed) >= GIB and int(printed) % (64 * MIB) == 0:
-        return (
-            f"{printed} B"  # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
-        )
+        # of `df -B1`: a terabyte of /dev/shm is half of the memory of a host, and no round figure
+        return f"{printed} B"
     return printed if printed[-1].isalpha() else f"{printed} kB"
 
 
@@ -89,8 +88,8 @@ def host_event(kind: str, row: Row, match: re.Match[str]) -> Row:
     for column, prefix in (("bytes", "size"), ("limit_bytes", "limit")):
         for group in [name for name in row if name.startswith(prefix) and name != column]:
             row[column] = size_in_bytes(row.pop(group))
-    for group in [name for name in row if name.startswith("process") and name != "process"]:
-        row["process"] = row.pop(group) or row.get("process")
+    for group in [name for name in row if name[:-1] in ("process", "device")]:
+        row[group[:-1]] = row.pop(group) or row.get(group[:-1])
     row["kind"] = kind
     told = row.pop("stamp", None)
     stamp = parse_time(told) if told else boot_free_time(match.string)
