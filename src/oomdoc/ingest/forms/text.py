@@ -134,7 +134,11 @@ def layouts(line: str) -> Iterator[Layout]:
     """Ways in which a line can be the header of a table."""
     text = line[:_LINE_CAP].lstrip("\ufeff").rstrip("\r\n")
     # a comment says what prints the rows, and behind a colon their names
-    text = re.sub(r"^#+\s*(?:[^:|,;\t]{3,100}:\s+(?=(?:\S+\s+){3}))?(?=[A-Za-z])", "", text) if text.startswith("#") else text
+    text = (
+        re.sub(r"^#+\s*(?:[^:|,;\t]{3,100}:\s+(?=(?:\S+\s+){3}))?(?=[A-Za-z])", "", text)
+        if text.startswith("#")
+        else text
+    )
     plain = text.translate(_AS_ROW if _IN_RULE.match(text) else _BOXES)
     for cut in ("|", "\t", ",", ";"):
         if cut in (plain if cut == "|" else text):
