@@ -208,3 +208,40 @@ def test_lines_as_python_prints_dictionaries() -> None:
 def test_sentences_that_report_a_moment(sentence: str, told: list[tuple[Any, ...]]) -> None:
     text = f"Hello,\n\nour server is slow.\n\n{sentence}\n\nRegards\n"
     assert cells(text, "engine_stat", "running", "waiting", "kv_used") == told
+
+
+# ---- panels, and what programs return
+
+
+def test_a_panel_that_was_exported_is_read_by_its_name() -> None:
+    """Grafana names the sheet after the panel, and its columns after the series alone."""
+    text = '"Time","chat-0","chat-1"\n' + "".join(f"2026-03-04 05:{minute:02}:00,{40 + minute}%,{10 + minute}%\n" for minute in range(10, 20))  # fmt: skip
+    series = rows(text, "metric", "KV cache usage-data-2026-03-04 05_20_00.csv")
+    assert {row["name"] for row in series} == {"vllm:kv_cache_usage_perc"}
+    assert [row["value"] for row in series if row["labels"] == 'replica="chat-1"'][:2] == [0.2, 0.21]
+    assert len(series) == 20
+    assert rows(text, "metric", "disk of the pods-data-2026-03-04 05_20_00.csv") == []  # nobody asks for that
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "status"), [("rc", 0, 200), ("rc", 1, 500), ("status", 0, 0), ("rc", 504, 504)]
+)
+def test_what_a_program_returns_is_no_status_of_http(name: str, cell: int, status: int) -> None:
+    text = "".join(json.dumps({"ts": f"2026-03-04T05:00:{at:02}", "in": 400 + at, "out": 90 + at, "secs": 1.5, name: cell}) + "\n" for at in range(10, 30))  # fmt: skip
+    assert {row["status"] for row in rows(text, "request", "results.jsonl")} == {status}
+
+
+def test_what_has_memory_a_clock_and_a_heat_is_a_device() -> None:
+    text = "Time (UTC),Unit,Mem used MiB,Mem total MiB,Util %,Core clock MHz,Temp C,Reason mask\n"
+    text += "".join(f"2026-03-04 05:{minute:02},edge-1/a,21000,23034,93,{2000 if minute < 20 else 500},70,{0 if minute < 20 else 72}\n" for minute in range(10, 30))  # fmt: skip
+    assert len(rows(text, "gpu_sample")) == 20
+    clocks = [row["value"] for row in rows(text, "metric") if row["name"] == "DCGM_FI_DEV_SM_CLOCK"]
+    assert clocks == [2000.0, 500.0]
+
+
+@pytest.mark.parametrize(("mask", "told"), [("0x0000000000000088", True), ("0x0000000000000001", False)])
+def test_a_card_is_at_work_where_its_clock_is_held_back_for_another_reason_than_rest(mask: str, told: bool) -> None:
+    text = "ts,gpu,DCGM_FI_DEV_SM_CLOCK,DCGM_FI_DEV_CLOCK_THROTTLE_REASONS,DCGM_FI_DEV_FB_USED\n"
+    text += "".join(f"{1763625600 + 60 * at},0,{1980 if at < 5 else 345},{'0x0' if at < 5 else mask},99812\n" for at in range(10))  # fmt: skip
+    clocks = [row["value"] for row in rows(text, "metric") if row["name"] == "DCGM_FI_DEV_SM_CLOCK"]
+    assert clocks == ([1980.0, 345.0] if told else [1980.0])

@@ -155,6 +155,8 @@ class Devices:
 
 
 _AT_WORK = 0.5  # share of time with a kernel running: an idle device lowers its clock by itself
+_IDLE = 1  # nvmlClocksEventReasonGpuIdle: the bit of a device with nothing to do (nvml.h)
+REASONS = "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"
 _CLOCK_STEP = 0.2  # a smaller change is boost
 
 
@@ -165,15 +167,17 @@ class Clocks:
         self._last: dict[int | None, float] = {}  # that became a row
 
     def tell(
-        self, rows: Rows, line: int, t: float | None, gpu: int | None, clock: float | None, hot: float | None, util: float | None
+        self, rows: Rows, line: int, t: float | None, gpu: int | None, clock: float | None, hot: float | None, util: float | None, reasons: str | None = None,
     ) -> None:  # fmt: skip
-        """What a sample says of it, to `rows`."""
+        """What a sample says of it, to `rows`; `reasons`: the mask of what holds the clock back, as printed."""
         last = self._last.get(gpu)
-        if clock is None or (util or 0.0) < _AT_WORK or (last is not None and abs(clock - last) <= _CLOCK_STEP * last):
+        mask = None if reasons is None else int(reasons, 16) if reasons.startswith("0x") else int(float(reasons))
+        at_work = not mask & _IDLE if util is None and mask is not None else (util or 0.0) >= _AT_WORK
+        if clock is None or not at_work or (last is not None and abs(clock - last) <= _CLOCK_STEP * last):
             return
         self._last[gpu] = clock
         labels = None if gpu is None else f'gpu="{gpu}"'
-        for name, value in (("DCGM_FI_DEV_SM_CLOCK", clock), ("DCGM_FI_DEV_GPU_TEMP", hot)):
+        for name, value in (("DCGM_FI_DEV_SM_CLOCK", clock), ("DCGM_FI_DEV_GPU_TEMP", hot), (REASONS, mask)):
             if value is not None:
                 rows.add("metric", line, t=t, name=name, labels=labels, value=float(value))
 

@@ -93,11 +93,11 @@ SELECT s.start_id,
   CASE WHEN f.kind = 'startup-check' THEN 'refused' WHEN f.kind = 'host-kill' THEN 'ended' WHEN f.grade >= 3 THEN 'died'
        WHEN coalesce(f.ref, o.ref) IS NULL AND c.by_itself THEN 'died'
        WHEN coalesce(f.ref, o.ref, c.ref) IS NOT NULL THEN 'ended' WHEN coalesce(b.ref, w.ref, g.ref, a.ref) IS NOT NULL THEN 'stuck'
-       WHEN (p.pressed AND v.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
+       WHEN (p.pressed AND v.ref IS NULL AND y.ref IS NULL) OR (q.start_id IS NOT NULL AND h.start_id IS NULL AND v.ref IS NULL)
          OR u.start_id IS NOT NULL THEN 'degraded' WHEN t.grows THEN 'grew'
        WHEN s.served THEN 'served' WHEN x.ref IS NOT NULL THEN 'died' WHEN s.marked AND s.last_milestone IS NOT NULL THEN 'starting' ELSE 'not-told' END AS outcome,
   coalesce(
-    f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL THEN p.first_ref END,
+    f.ref, o.ref, c.ref, b.ref, w.ref, g.ref, a.ref, CASE WHEN p.pressed AND v.ref IS NULL AND y.ref IS NULL THEN p.first_ref END,
     CASE WHEN h.start_id IS NULL AND v.ref IS NULL THEN q.ref END, u.ref, CASE WHEN t.grows THEN t.ref END, CASE WHEN NOT s.served THEN x.ref END
   ) AS ref, s.first_line
 FROM engine_start s
@@ -116,6 +116,7 @@ LEFT JOIN status x USING (start_id)
   LEFT JOIN cluster c ON coalesce(c.life = s.start_id, true) OR NOT s.served
     LEFT JOIN trend t ON true
   LEFT JOIN answered_wave v ON true
+  LEFT JOIN finished_batch y ON true
 WHERE s.engine AND s.start_id NOT IN (SELECT start_id FROM outlived)
 QUALIFY row_number() OVER (PARTITION BY s.start_id ORDER BY o.start_id NULLS LAST, o.ref) = 1
 ORDER BY s.start_id

@@ -417,6 +417,8 @@ def _about_a_device(columns: Sequence[Taken]) -> bool:
         return True
     if any("gpu" in apart(taken.name).words or (taken.strong and ":" not in taken.quantity.column[:1]) for taken in columns if taken.quantity.id.startswith(("gpu.", "process.gpu"))):  # fmt: skip
         return True
+    if {"gpu.used", "gpu.util", "gpu.clock"} <= ids and ids & {"gpu.hot", "gpu.reasons"}:
+        return True  # nothing else has memory, a clock and a heat of its own
     return {"gpu.index", "gpu.used"} <= ids and bool(ids & {"gpu.total", "gpu.util", "gpu.free"})
 
 

@@ -30,6 +30,8 @@ _MOST_HOSTS = 1000
 _NO_DISK = regex(r"(?:tmpfs|shm|udev|devtmpfs|none)\b|.* /(?:dev|run|sys|proc|boot)\b")
 _FULL = 0.98
 """Of /dev/shm: what is asked for next finds no room."""
+_RETURNED = regex(r"(?i)(?<![a-z])(?:rc|ret(?:urn)?[ _]?code|exit(?:[ _]?(?:code|status))?)$")
+"""What a program returned, of which 0 is success: no HTTP status, of which none is below 100."""
 _OF_HOST = regex(r"(?i)(?:the )?(?:system|host|cpu|main)(?: memory| ram|_memory|_ram)")
 """What a record says of itself that is about the host's memory and no device's."""
 
@@ -191,7 +193,9 @@ class Filler:
             )  # a size of no moment is no sample
             self._device(host, one, gpu, total, used, sized and total is not None)
             if not get("gpu.mig") and not sized:
-                host.clocks.tell(host.rows, one.line, one.t, gpu, get("gpu.clock"), get("gpu.hot"), util)
+                host.clocks.tell(
+                    host.rows, one.line, one.t, gpu, get("gpu.clock"), get("gpu.hot"), util, get("gpu.reasons")
+                )
                 host.rows.add(
                     "gpu_sample", one.line, t=one.t, gpu=gpu, used_bytes=used, total_bytes=total,
                     gpu_util=util, memory_util=memory_util,
@@ -343,7 +347,8 @@ class Filler:
                 found.setdefault(what, value)
                 found.setdefault(what + "/", Meaning(what, 0.0, False))
             elif value is not None:
-                found[what] = value
+                returned = what == "status" and _RETURNED.search(taken.name) and value < 100
+                found[what] = (500 if value else 200) if returned else value
                 found[what + "/"] = known or Meaning(what, 0.0, False)
         self.requests.add(one.line, found, None, "", known=True)
 

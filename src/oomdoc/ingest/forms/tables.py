@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,11 +40,11 @@ _PROSE_WORDS = 12  # more words than that in one cell are a sentence
 
 
 def _sample(layout: Layout, names: Sequence[str], lines: Sequence[str]) -> list[dict[str, Any]]:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for line in lines[:_AHEAD]:
         cells = layout.cells(line)
         if cells is not None and tuple(cells) != layout.names and not _are_kinds(cells) and not texts.is_rule(line):
-            rows.append(dict(zip(names, cells, strict=True)))
+            rows += _by_replica(layout, cells) if layout.each else (dict(zip(names, cells, strict=True)),)
         elif rows and not texts.is_rule(line) and not _STAMP_LINE.match(line):
             break
     return rows
@@ -67,12 +67,17 @@ def header_at(lines: Sequence[str], at: int, title: str = "") -> Layout | None:
             layout.names
         ):  # columns of attempts, and nothing above the names of their rows
             layout = replace(layout, names=(texts.NAMELESS, *layout.names[1:]))
-        names = titled(layout.names, _above(lines, at, layout) or title)
+        above = _above(lines, at, layout) or title
+        names = titled(layout.names, above)
+        if each := _of_each(layout.names, above):
+            layout = replace(layout, each=each)
+            names = (layout.names[0], "replica", each)
         known = sum(bool(meanings(name)) for name in layout.names)
         named = known + sum(is_irrelevant(name) for name in layout.names)
         longish = any(name.lower() in ("value", "val", "_value") for name in layout.names)
         if (
             not longish
+            and not layout.each
             and (known < 2 or named * 3 < len(layout.names))
             and not is_of_own(names)
             and not may_quote(lines[at : at + 4])
@@ -209,12 +214,48 @@ class Tables:
 
     def _row(self, line: int, cells: Sequence[str]) -> None:
         assert self.layout is not None
+        if self.layout.each:
+            for of_one in _by_replica(self.layout, cells):
+                self._gatherer.add(Record(line, f"#{self._tables}", of_one))
+            return
         values: dict[str, Any] = {name: cell for name, cell in zip(self.layout.titles, cells, strict=True) if name}
         if self._t is not None and not any(names_time(name) for name in values):
             values["timestamp"] = self._t
         if self._heading is not None:
             values[HEADING] = self._heading
         self._gatherer.add(Record(line, f"#{self._tables}", values))
+
+
+_EXPORTED = regex(r"(?i)[-_ ]data(?:[-_ ]as[-_ ]\w+)?[-_ ]\d{4}-\d\d-\d\d.{0,24}$|[-_ ]\d{8,}$")
+"""Behind the name of a panel that Grafana exports as a sheet: when that was."""
+
+
+_SERIES = {
+    "stat.kv_used": "vllm:kv_cache_usage_perc",
+    "stat.running": "vllm:num_requests_running",
+    "stat.waiting": "vllm:num_requests_waiting",
+}
+"""The gauges of an engine by what a title says of them: a series has a label for the replica, a line of statistics has none."""
+
+
+def _of_each(names: tuple[str, ...], title: str) -> str:
+    """The series of an engine that a title names, where all columns but a time are called after whatever has it; "" for any other table.
+
+    >>> _of_each(("Time", "chat-0", "chat-1"), "KV cache usage-data-2025-11-20"), _of_each(("Time", "running"), "KV cache usage"), _of_each(("Time", "a-0"), "notes")
+    ('vllm:kv_cache_usage_perc', '', '')
+    """
+    what = _EXPORTED.sub("", title).replace("_", " ").strip()
+    if len(names) < 2 or not names_time(names[0]) or not 1 < len(what) <= 60:
+        return ""
+    each = next((_SERIES[match.quantity.id] for match in meanings(what) if match.quantity.id in _SERIES), "")
+    others = (bool(name) and any(map(str.isalpha, name)) and not meanings(name) and not is_irrelevant(name) and column_of(name).role == grammar.FIGURE for name in names[1:])  # fmt: skip
+    return each if each and all(others) else ""
+
+
+def _by_replica(layout: Layout, cells: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The records of a row of such a table."""
+    for name, cell in zip(layout.names[1:], cells[1:], strict=True):
+        yield {layout.names[0]: cells[0], "replica": name, layout.each: cell}
 
 
 _CLAUSES = regex(r"[,;:()]|\s[-–—]\s")

@@ -42,6 +42,8 @@ class Layout:
     inner: tuple[int, ...] = ()
     """Between bars: how many columns, apart by gaps, share each space (`| NPU     Chip | Process id |`); () = one each."""
     titles: tuple[str, ...] = ()
+    each: str = ""
+    """What every column but the first, a time, holds, where the columns are named after replicas: the title of a panel, and of the sheet that it exports."""
 
     def cells(self, line: str) -> list[str] | None:
         """The cells of a row; None for a line that is no row of this table."""

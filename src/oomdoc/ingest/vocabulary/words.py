@@ -33,6 +33,7 @@ SHARES = ("%", "1")
 _BRACKETS = regex(r"[\[(]\s*([A-Za-z%]{1,12}(?:/s)?)\s*[\])]")
 _CAPITALS = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _UNIT_CAPITALS = regex(r"([KMGT])(i?)B\b")
+_HERTZ = regex(r"\b[kMG]Hz\b")
 _PIECES = regex(r"[A-Za-z]+|\d+")
 _GLUED = frozenset({*_WORDS, *(word for word in UNITS if len(word) > 1), "uuid", "pid", "status", "model", "kv"})
 _LONGEST_GLUED = 24
@@ -152,6 +153,7 @@ def taken_apart(text: str) -> Name:
         plain = plain[: found.start()] + " gpu"
     plain = plain.replace("%", " pct ").replace("/", " per ").replace("in_use", "used").replace("in use", "used")
     plain = _UNIT_CAPITALS.sub(lambda unit: f" {unit[0].lower()} ", plain)
+    plain = _HERTZ.sub(lambda unit: unit[0].lower(), plain)
     pieces: list[str] = []
     for piece in _PIECES.findall(_CAPITALS.sub(" ", plain)):
         low = piece.lower()
