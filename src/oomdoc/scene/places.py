@@ -29,7 +29,8 @@ _UID = regex(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][
 _ID = regex(r"(?<![0-9a-f_-])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f_-])")
 _SCOPE = regex(r"/(?:docker|libpod|nerdctl)-([0-9a-f]{8,64})\.scope")
 """The scope of a container that no cluster runs: it has one id in all its lives; somebody may have cut it."""
-_REPLICA = regex(r"(?:-[0-9a-f]{5,10})?-[a-z0-9]{5}$|-\d{1,4}$")
+_REPLICA = regex(r"-[0-9a-f]{5,10}-[a-z0-9]{5}$|-(?:(?=[a-z]{0,4}\d)[a-z0-9]{5}|[b-df-hj-np-tv-z]{5})$|-\d{1,4}$")
+"""What a cluster puts behind a workload's name: five letters and digits without a vowel (apimachinery, util/rand), so that `-large` is a name's own; a number."""
 
 ENGINE = regex(
     r"(?i)vllm|enginecore|^ray::|^raylet|rayworker|workerproc|sglang|sgl_|text-generation|tritonserver|trtllm|lmdeploy|"
@@ -86,8 +87,8 @@ def place_of_path(path: str) -> Place:
 def workload_of(pod: str) -> str:
     """The name that replicas of a workload share.
 
-    >>> workload_of("llm-7d9f8c6b5-x2x4z"), workload_of("llm-0"), workload_of("llm")
-    ('llm', 'llm', 'llm')
+    >>> workload_of("llm-7d9f8c6b5-x2x4z"), workload_of("llm-0"), workload_of("llm"), workload_of("mistral-large-0"), workload_of("mistral-large")
+    ('llm', 'llm', 'llm', 'mistral-large', 'mistral-large')
     """
     return _REPLICA.sub("", pod)
 
