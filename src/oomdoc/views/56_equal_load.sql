@@ -8,7 +8,7 @@
 -- explained: share of the variance that the load explains
 -- drift_bytes: what the last third holds more than the first at equal load
 -- follows: the load explains nearly all, and at equal load nothing was gained
--- drifts: at equal load the last third holds more, beyond the scatter
+-- drifts: at equal load the last third holds more, beyond the scatter, and within it goes on to rise where there are readings enough to tell
 -- ref: the last reading
 WITH reading AS (
   SELECT source, coalesce(name, '') AS name, resource, coalesce(variant, '') AS variant, bytes, running, source || ':' || line AS ref,
@@ -26,6 +26,7 @@ WITH reading AS (
   SELECT name, resource, slope, base, r2, low, high, middle, n,
     median(bytes - base - slope * running) FILTER (3 * i <= n) AS early,
     median(bytes - base - slope * running) FILTER (3 * i > 2 * n) AS late,
+    median(bytes - base - slope * running) FILTER (6 * i > 5 * n) - median(bytes - base - slope * running) FILTER (6 * i BETWEEN 4 * n AND 5 * n) AS last_rise,
     regr_r2(bytes - base - slope * running, i) AS trend, avg(running) FILTER (10 * i > 9 * n) AS last_load, arg_max(ref, i) AS ref
   FROM fitted
   GROUP BY source, name, resource, variant, slope, base, r2, low, high, middle, n
@@ -34,7 +35,9 @@ SELECT nullif(name, '') AS name, resource, n AS samples, (base + slope * low)::B
   (base + slope * high)::BIGINT AS high_bytes, r2 AS explained, (late - early)::BIGINT AS drift_bytes,
   r2 >= $load_explains AND slope * (high - low) >= $trend_bytes AND abs(late - early) <= greatest($level_share * middle, $level_bytes)
     AS follows,
-  late - early >= greatest($trend_bytes, $level_share * middle) AND trend >= $load_explains / 2 AS drifts, ref
+  late - early >= greatest($trend_bytes, $level_share * middle) AND trend >= $load_explains / 2
+    -- the middles of the first and of the last third are four sixths apart: what has come to rest lately was something that filled
+    AND NOT (n >= $drift_readings AND last_rise < $drift_goes_on * (late - early) / 4) AS drifts, ref
 FROM rest
 WHERE high > 0 AND high >= $load_range * low AND last_load <= (low + high) / 2
 ORDER BY follows OR drifts DESC, slope * (high - low) DESC LIMIT 1
