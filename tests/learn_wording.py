@@ -54,10 +54,11 @@ NAMES = frozenset(
         calendar.month_name,
         calendar.month_abbr,
         ("helpdesk", "facebook", "root", "ubuntu", "home"),
+        ("internal", "private", "local", "lan", "corp", "intra", "com", "org", "net"),
     )
     for name in names
 ) - {"may"}
-"""When and for whom it was: no matter of what happened."""
+"""When, for whom and in whose network it was: no matter of what happened, and what a redacted copy has other words for."""
 LONGEST = 35
 """Letters of a word; what is longer is a key or a path."""
 LOOSE = 1 / 100
