@@ -44,7 +44,7 @@ OWN = (ROOT / "tests" / "cases", ROOT / "sample_logs")
 PLACE = ROOT / "src" / "oomdoc" / "judge" / "wording.json"
 
 WORDS = 4000
-"""As many: learnt from 5,049 bundles, 6,000 rank what they had not heard no better, 2,600 rank three bundles of 322 fewer right."""
+"""As many: learnt from 5,049 bundles, 6,000 rank what they had not heard no better, 2,600 rank four bundles of 322 fewer right."""
 FEWEST_BUNDLES, FEWEST_ROUNDS, MOST_SHARE = 12, 10, 0.6
 NAMES = frozenset(
     name.lower()

@@ -452,9 +452,23 @@ def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.run(["redact", str(bundle), str(tmp_path / "copy")]) == 2
 
 
-def test_a_redacted_report_holds_no_canary_in_any_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+REFUSED = (
+    f"INFO 11-20 20:06:01 [core.py:58] Initializing a V1 LLM engine (v0.11.0) with config: model='/home/{canaries.USER}/models/Nimbus-8B', dtype=torch.bfloat16\n"
+    "INFO 11-20 20:06:40 [gpu_model_runner.py:2392] Model loading took 15.2672 GiB and 9.1 seconds\n"
+    "INFO 11-20 20:06:50 [gpu_worker.py:298] Available KV cache memory: 4.21 GiB\n"
+    "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the "
+    "available KV cache memory (4.21 GiB). Based on the available memory, the estimated maximum model length is 34480. Try increasing "
+    "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.\n"
+)
+DECIDED = {"vllm.log": REFUSED.encode(), **{name: FILES[name] for name in ("notes.txt", "commands.txt", "hosts", "pods.json", "describe.txt", "config.json")}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "decided"), [(FILES, False), (DECIDED, True)], ids=["of everything", "of one cause"])
+def test_a_redacted_report_holds_no_canary_in_any_form(
+    files: Mapping[str, bytes], decided: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     name = f"{canaries.USER}-{canaries.HOST}.tar.gz"
-    (tmp_path / name).write_bytes(ARCHIVES["a.tar.gz"])
+    (tmp_path / name).write_bytes(gzip.compress(_tar(files)))
     out = tmp_path / "report.json"
     assert cli.run(["analyze", str(tmp_path / name), "--redact", "-o", "-", "-o", str(out), "-q"]) == 0
     page = capsys.readouterr().out
@@ -464,9 +478,9 @@ def test_a_redacted_report_holds_no_canary_in_any_form(tmp_path: Path, capsys: p
     assert canaries.left(json.dumps(plain).encode()), "the plain report quotes some"
     figures = [{item["cause"]: item["probability"] for item in report["diagnoses"]} for report in (plain, told)]
     assert figures[1] == pytest.approx(figures[0], abs=0.2), "stand-ins are other words, which turn nothing"
-    # of causes that are as near as words can turn none is told as the cause
-    first = plain["diagnoses"][0]
-    assert first["cause"] == told["diagnoses"][0]["cause"] or max(first["probability"], told["diagnoses"][0]["probability"]) < 0.5  # fmt: skip
+    # where forty files speak of as many matters nothing is decided, and words turn which of the causes is the nearest
+    assert (plain["verdict"] == "diagnosed") is decided and plain["verdict"] == told["verdict"]
+    assert not decided or plain["diagnoses"][0]["cause"] == told["diagnoses"][0]["cause"]
     signs = [
         {(item["cause"], piece["id"]): piece["weight"] for item in report["diagnoses"] for piece in (*item["evidence"], *item["against"]) if piece["id"] != WORDING}
         for report in (plain, told)

@@ -26,7 +26,6 @@ from oomdoc.model import Diagnosis
 from oomdoc.solve import Situation
 from oomdoc.solve.guard import guard
 from oomdoc.solve.predict import at_start
-from oomdoc.solve.rehearsed import FEW
 
 BEATEN_BY = 1.1
 """Times as many requests in time as the fix has: below that a search was not worth its settings."""
@@ -46,15 +45,12 @@ class Search:
     by: dict[str, Any] = field(default_factory=dict)
     tried: int = 0
     near: bool = True
+    """The replay shows the recording: where it does not, it proves nothing, neither of the fix nor of a setting."""
 
     @property
     def beaten(self) -> bool:
-        """A setting of the grid serves clearly more than the fix does, or than no fix where the fix is not replayed.
-
-        A replay that does not show the recording proves nothing, neither of the fix nor of a setting.
-        """
-        mine = self.before if self.mine is None else self.mine
-        return self.near and self.best > max(BEATEN_BY * mine, mine + FEW)
+        """A setting of the grid serves clearly more than the fix does, or than no fix where the fix is not replayed."""
+        return self.best > BEATEN_BY * (self.before if self.mine is None else self.mine)
 
 
 def grid(now: Situation, part: int = 1) -> Iterator[dict[str, Any]]:
@@ -154,7 +150,7 @@ def main() -> int:
         far += not found.near
         mine = "not replayed" if found.mine is None else f"{found.mine:.3f}"
         print(
-            f"{'BEATEN ' if found.beaten else '' if found.near else 'FAR '}{bundle.name} {found.cause}: {found.fix}: {mine} in time, {found.before:.3f} before; "
+            f"{'BEATEN ' * found.beaten}{'FAR ' * (not found.near)}{bundle.name} {found.cause}: {found.fix}: {mine} in time, {found.before:.3f} before; "
             f"best of {found.tried}: {found.best:.3f} by {found.by}", flush=True,
         )  # fmt: skip
     print(

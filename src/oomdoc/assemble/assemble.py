@@ -91,7 +91,7 @@ def assemble(
             store.focus(row["incident"] if row else None)
             _expect(store, engines, row["start_id"] if row else None, config)
             ask = _careful(store, rules, warnings)
-            said = _wording(store, engines) if place == 0 else {}
+            said = _wording(store) if place == 0 else {}
             weighed = [weigh(rule, ask, said.get(rule.id), fitted.get(rule.id)) for rule in rules]
             ranked = rank(weighed, ask)
             phase = (store.rows_of("SELECT phase FROM failure") or [{"phase": None}])[0]["phase"]
@@ -144,13 +144,13 @@ GROUP BY r.source, s.rows
 HAVING bool_or(r.line = 0) OR (s.rows > 0 AND count(DISTINCT (r.of_table, r.line)) >= s.rows)"""
 
 
-def _wording(store: Store, engines: Sequence[Engine]) -> dict[str, Wording]:
+def _wording(store: Store) -> dict[str, Wording]:
     """What the words of the bundle say of each cause: of the gravest incident, which is what a bundle is about.
 
-    Where no log shows an engine and no source names one (NULL: more of it may), they are words of something else.
+    Where nothing was read out of any source and none names an engine (NULL: more of it may), they are words of something else.
     """
-    rows = store.rows_of("SELECT source, kind, words, names_engine FROM main.source WHERE words IS NOT NULL")
-    if not rows or not (engines or any(row["names_engine"] is not False for row in rows)):
+    rows = store.rows_of("SELECT source, kind, words, rows > 0 OR names_engine IS DISTINCT FROM false AS tells FROM main.source WHERE words IS NOT NULL")  # fmt: skip
+    if not any(row["tells"] for row in rows):
         return {}
     others = {row["source"] for row in store.rows_of(_SPEAKS_OF_OTHERS)}
     said: set[str] = set()

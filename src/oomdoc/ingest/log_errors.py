@@ -79,7 +79,7 @@ _SECONDS = {"ms": 0.001, "min": 60.0, "minutes": 60.0}
 
 def _given_up(row: Row, match: re.Match[str]) -> Row:
     """A request that its caller, or whoever stands between, ended at an age: no answer."""
-    return {"status": 0, "latency_s": float(match["latency_s"]) * _SECONDS.get(match["status"].lower(), 1.0)}
+    return {"status": 0, "latency_s": float(match["latency_s"]) * _SECONDS.get(match[2].lower(), 1.0)}
 
 
 PATTERNS: tuple[Pattern, ...] = (
@@ -125,7 +125,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "given-up", "client", ("imeout after ", "imed out after ", "iving up after ", "xceeded after "),
         regex(
             r"(?i)(?:\b(?:read|write|pool) ?timeout|\b(?:request|call|run|post|client|upstream|completions?|stream(?:ing)?)\b[^\n]{0,120}?(?:timeout|timed out|giving up|deadline exceeded))"
-            r" after (?P<latency_s>\d{1,5}(?:\.\d{1,6})?) ?(?P<status>ms|s|secs?|seconds|min|minutes)\b"
+            r" after (?P<latency_s>\d{1,5}(?:\.\d{1,6})?) ?(ms|s|secs?|seconds|min|minutes)\b"
         ),
         "request", convert=_given_up, samples=(
             ("07:15:40 job 12: httpx.ReadTimeout after 45.0 s total, closing connection", {"latency_s": 45.0, "status": 0}),

@@ -200,6 +200,7 @@ _SERVED = (
     b"sglang",
     b"SGLang",
     b"text-generation-inference",
+    b"text_generation_",  # its programs in their own logs: launcher, router, server
     b"tritonserver",
     b"TensorRT-LLM",
     b"llama.cpp",

@@ -13,7 +13,6 @@ from oomdoc.scene.places import ENGINE
 from oomdoc.scene.presence import Tables
 
 _BUS = regex(r"(?i)(?:([0-9a-f]{1,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.\d)?")
-_VISIBLE = regex(r" *\d{1,2}(?: *, *\d{1,2})* *")
 
 
 def key_of(device: str) -> str:
@@ -62,9 +61,10 @@ def placement_of(store: Tables, server: Server) -> Placement:
     pids = server.listed_pids.union(*(life.pids for life in server.lives))
     listed = rows_of(store, "gpu_process", "DISTINCT gpu, pid, name", "gpu IS NOT NULL")
     own = {row["gpu"] for row in listed if row["pid"] in pids or ENGINE.search(row["name"] or "")}
+    index = {key: gpus.pop() for key, gpus in named.items()}
     if not own and not server.pods:  # in a pod the numbers are those of what it was given
         flags = "flag IN ('CUDA_VISIBLE_DEVICES', 'NVIDIA_VISIBLE_DEVICES') AND origin IN ('environment', 'command')"
-        shown = [row["value"] for row in rows_of(store, "engine_flag", "DISTINCT value", flags)]
-        if shown and all(_VISIBLE.fullmatch(value or "") for value in shown):
-            own = {int(number) for value in shown for number in value.split(",")}
-    return Placement({key: gpus.pop() for key, gpus in named.items()}, frozenset(own))
+        shown = {key_of(name) for row in rows_of(store, "engine_flag", "DISTINCT value", flags) for name in (row["value"] or "").split(",")}  # fmt: skip
+        if all(name.isdigit() or name in index for name in shown):  # `all`, `none` and a slice name no card of these
+            own = {int(name) if name.isdigit() else index[name] for name in shown}
+    return Placement(index, frozenset(own))

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from oomdoc.ingest.setting_names import of_header
+from oomdoc.ingest.vocabulary.quantity import read
 from oomdoc.ingest.vocabulary.words import BYTES, TIME_UNITS, UNITS, in_english, named, word_set
 from oomdoc.regexes import regex
 
@@ -442,7 +443,7 @@ def _numbered(words: list[str]) -> tuple[int | None, list[str]]:
     return None, words
 
 
-_MAKES = frozenset(("vllm", "sglang", "tgi", "trtllm", "lmdeploy"))
+_MAKES = frozenset(("vllm", *(server["name"] for server in read("servers")["server"])))
 """Before the name of a quantity, as exporters write it: whose it is, and no other quantity."""
 
 

@@ -244,8 +244,10 @@ def _of_each(names: tuple[str, ...], title: str) -> str:
     >>> _of_each(("Time", "chat-0", "chat-1"), "KV cache usage-data-2025-11-20"), _of_each(("Time", "running"), "KV cache usage"), _of_each(("Time", "a-0"), "notes")
     ('vllm:kv_cache_usage_perc', '', '')
     """
+    if len(names) < 2 or not names_time(names[0]):
+        return ""
     what = _EXPORTED.sub("", title).replace("_", " ").strip()
-    if len(names) < 2 or not names_time(names[0]) or not 1 < len(what) <= 60:
+    if not 1 < len(what) <= 60:
         return ""
     each = next((_SERIES[match.quantity.id] for match in meanings(what) if match.quantity.id in _SERIES), "")
     others = (bool(name) and any(map(str.isalpha, name)) and not meanings(name) and not is_irrelevant(name) and column_of(name).role == grammar.FIGURE for name in names[1:])  # fmt: skip

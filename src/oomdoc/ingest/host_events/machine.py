@@ -53,7 +53,10 @@ def _removal(row: Row, match: re.Match[str]) -> Row:
 PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "xid", "xid", ("NVRM: Xid",),
-        (r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?(?:, name=(?P<process>[^,\"]+))?",),
+        (
+            r"NVRM: Xid \((?:PCI:)?(?P<device>[^)]*)\): (?P<count>\d+)(?:, pid='?(?:(?P<pid>\d+)|[^',]*)'?)?"
+            r"(?:, name=(?P<process>[^,\"]+))?",
+        ),
         event("xid"),
         ("[ 9.1] NVRM: Xid (PCI:0000:41:00): 31, pid=797, name=python3, Ch 0000000a, intr 10000000. MMU Fault", {"count": 31, "pid": 797, "process": "python3"}),
         ("NVRM: Xid (PCI:0000:65:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", {"count": 79, "pid": None, "device": "0000:65:00"}),
@@ -82,7 +85,14 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "reboot", "systemd", ("reboot", "powering down", "systemd-shutdown"),
-        (r"reboot: Restarting system|has been rebooted, boot id|systemd-shutdown\[1\]|^reboot\s+system boot|System is (?:rebooting|powering down)|system will (?:reboot|power off) now",),
+        (
+            r"reboot: Restarting system",
+            r"System is (?:rebooting|powering down)",
+            r"system will (?:reboot|power off) now",
+            r"has been rebooted, boot id",
+            r"^reboot\s+system boot",
+            r"systemd-shutdown\[1\]",
+        ),
         event("reboot"),
         "systemd-logind[611]: System is rebooting.",
         "Node node-b has been rebooted, boot id: 0a1b",
@@ -90,7 +100,8 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "process-limit", "host", ("prlimit", "ulimit"),
         (
-            r"\bprlimit\b[^\n]{0,200}?--as[= ](?P<limit>\d+)(?:[^\n]*?virtual size[^:\n]{0,60}: (?P<size>\d+ bytes))?",
+            r"\bprlimit\b[^\n]{0,200}?--as[= ](?P<limit>\d+)"
+            r"(?:[^\n]*?virtual size[^:\n]{0,60}: (?P<size>\d+ bytes))?",
             r"\bulimit (?:-[SH]+ )?-[SH]*v (?P<kib>\d+)",
         ),
         _process_limit,
@@ -103,8 +114,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "process-limit-table", "host", ("Max address space", "virtual memory ", "address space limit"),
         (
-            r"^\s*Max address space\s+(?P<limit>\d+)\s|^\s*AS\s+address space limit\s+(?P<limit2>\d+)\s",
+            r"^\s*Max address space\s+(?P<limit>\d+)\s",
             r"^\s*virtual memory\s+\(kbytes, -v\)\s+(?P<kib>\d+)",
+            r"^\s*AS\s+address space limit\s+(?P<limit2>\d+)\s",
         ),
         _process_limit,
         ("Max address space         3000000000           unlimited            bytes", {"kind": "process-limit", "limit_bytes": 3000000000}),
@@ -119,8 +131,9 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "boot-time", "host", ("uptime -s", "system boot", "btime "),
         (
-            r"\buptime -s\b[ \t:=>→-]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)|^\s*btime (?P<epoch>\d{10})\s*$",
+            r"\buptime -s\b[ \t:=>→-]{1,8}(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
             r"\bsystem boot\s{1,8}(?P<when2>\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)",
+            r"^\s*btime (?P<epoch>\d{10})\s*$",
         ),
         fact("boot-time", lambda match: booted(match["when"] or match["when2"] or match["epoch"]), must=True),
         ("uptime -s: 2026-02-03 04:05:06 (UTC)", {"value": 1770091506}),
@@ -145,7 +158,8 @@ PATTERNS: tuple[Pattern, ...] = (
     pattern(
         "stop-asked", "supervisor", ("systemctl", " stop ", "replicas=0", "systemd[1]: Stopping", "timed out. Killing"),
         (
-            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:systemctl (?:--user )?stop \S|(?:docker|podman|nerdctl)(?: compose)? stop\b)",
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)systemctl (?:--user )?stop \S",
+            r"(?:COMMAND=\S{0,40}/|^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:sudo )?)(?:docker|podman|nerdctl)(?: compose)? stop\b",
             r"^\s*(?:\S{0,60} ?[$#%] |[\d*,/ -]{9,40}(?:root )?)?(?:kubectl|oc|k) (?:-n \S+ )?scale\b.{0,120}--replicas=0\b",
             r"^(?:.{0,60}systemd\[1\]: )?Stopping \S{0,30}(?:llm|inference|engine)\S{0,30}\.service\b",
             # of any unit: it was to end, and did not in the time that it was given
@@ -161,7 +175,10 @@ PATTERNS: tuple[Pattern, ...] = (
     # the cluster's own word for a pod that is to go: to the kubelet, or of a drain
     pattern(
         "pod-removed", "supervisor", ("SyncLoop", "evict"),
-        (r"\"SyncLoop DELETE\" source=\"api\" pods=\[|\bSyncLoop \(DELETE, \"api\"\): |^(?:\S{0,60} )?evicting pod \S+/\S+",),
+        (
+            r"\"SyncLoop DELETE\" source=\"api\" pods=\[|\bSyncLoop \(DELETE, \"api\"\): ",
+            r"^(?:\S{0,60} )?evicting pod \S+/\S+",
+        ),
         Finish("note", {"topic": "stop-asked"}, _removal),
         ('kubelet[77]: I0102 03:04:05.6    77 kubelet.go:2441] "SyncLoop DELETE" source="api" pods=["ai/chat-0"]', {"topic": "stop-asked"}),
         ("evicting pod ai/chat-0", {"text": "evicting pod ai/chat-0"}),
@@ -177,7 +194,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "ended-orderly", "supervisor", ("Deactivated successfully", "Result=success", "shutdown complete"),
         (
             r"^(?:.{0,60}systemd\[1\]: )?\S{0,30}(?:llm|inference|engine)\S{0,30}\.service: Deactivated successfully",
-            r"^\s*Result=success\s*$|^(?:INFO:\s+)?Application shutdown complete",
+            r"^\s*Result=success\s*$",
+            r"^(?:INFO:\s+)?Application shutdown complete",
         ),
         fact("ended-orderly"),
         "systemd[1]: vllm.service: Deactivated successfully.",
@@ -186,7 +204,9 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     pattern(
         "host-memory-free", "host", ("Mem:  ", "Speicher:  ", "Memoria:  "),
-        (r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",),
+        (
+            r"^(?:Mem|Speicher|Memoria): {2,}(?P<size>\d{1,12}(?:[.,]\d+)?(?:[KMGT]i?)?) {2,}[\d.,]+(?:[KMGT]i?|B)? {2,}[\d.,]+(?:[KMGT]i?|B)?(?: {2,}|\s*$)",
+        ),
         fact("host-size", _free, must=True),
         ("Mem:           125Gi        66Gi        21Gi       0.4Gi        37Gi        58Gi", {"value": 125 * GIB}),
         ("Speicher:       62Gi        41Gi       3,1Gi       0,4Gi        18Gi        20Gi", {"value": 62 * GIB}),
